@@ -39,7 +39,7 @@ SQLC := go tool -modfile=deploy/tools/generate/go.mod sqlc
 LINT := go tool -modfile=$(CURDIR)/deploy/tools/lint/go.mod golangci-lint run
 
 .DEFAULT_GOAL := help
-.PHONY: help run build withdb test test-cockroach torture faults providers policy-report simulate plans lint verify generate bench bench-report bench-growth
+.PHONY: help run build withdb test test-cockroach torture faults neighbours providers policy-report simulate plans lint verify generate bench bench-report bench-growth
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,7 +58,7 @@ withdb:
 	go build -o bin/tools/withdb ./gateway/database/withdb
 
 # Tests of the whole program run what `make build` has built.
-test test-cockroach torture faults providers policy-report bench bench-report bench-growth: export GERBANG_TEST_BIN := $(CURDIR)/bin
+test test-cockroach torture faults neighbours providers policy-report bench bench-report bench-growth: export GERBANG_TEST_BIN := $(CURDIR)/bin
 
 test: build withdb ## Run all tests on the database found (PostgreSQL is offered where there is none)
 	bin/tools/withdb -- $(GOTEST) $(TESTFLAGS) $(TESTS)
@@ -74,6 +74,10 @@ torture: build ## Kill everything at random under loads of orders, transfers and
 # It takes some minutes, a PostgreSQL of its own and haproxy.
 faults: build ## Make every fault under load before three replicas behind haproxy, and write what came of it to deploy/README.md
 	GERBANG_FAULTS_TABLE=$(CURDIR)/deploy/README.md go test -run '^TestFaultTable$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./gateway/e2e/faults
+
+# It takes some minutes, Linux, a PostgreSQL of its own and haproxy.
+neighbours: build ## Have each party do its worst beside a merchant that goes on at its pace, and write what that one got to deploy/bench/NEIGHBOURS.md
+	GERBANG_NEIGHBOURS_TABLE=$(CURDIR)/deploy/bench/NEIGHBOURS.md go test -run '^TestNeighbours$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./gateway/e2e/neighbours
 
 providers: build withdb ## Make every fault of the first of two providers of payments, and write what came of it to deploy/bench/PROVIDERS.md
 	GERBANG_PROVIDERS_TABLE=$(CURDIR)/deploy/bench/PROVIDERS.md bin/tools/withdb -- \

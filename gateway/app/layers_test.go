@@ -113,6 +113,8 @@ var house = map[string]room{
 
 	"gateway/e2e/browser": {floor: 3, support: true},
 
+	"gateway/e2e/neighbours/hostile": {floor: 4, support: true},
+
 	// The stories are tests alone.
 	"gateway/e2e/harness":      {floor: 9, support: true},
 	"gateway/e2e/clients":      {floor: 10, support: true},
@@ -120,6 +122,7 @@ var house = map[string]room{
 	"gateway/e2e/collection":   {floor: 10, support: true},
 	"gateway/e2e/console":      {floor: 10, support: true},
 	"gateway/e2e/faults":       {floor: 10, support: true},
+	"gateway/e2e/neighbours":   {floor: 10, support: true},
 	"gateway/e2e/node":         {floor: 10, support: true},
 	"gateway/e2e/operations":   {floor: 10, support: true},
 	"gateway/e2e/order":        {floor: 10, support: true},

@@ -93,12 +93,18 @@ func (d *Deployment) Simulator() *Program {
 }
 
 // Approve approves a provider's plugin.
-func Approve(t testing.TB, provider string) (a Approval) {
+func Approve(t testing.TB, provider string) Approval {
 	t.Helper()
 	path := filepath.Join(filepath.Dir(Binary(t)), "plugins", provider)
 	if _, err := os.Stat(path); err != nil {
 		path = filepath.Join(filepath.Dir(Binary(t)), "more", provider)
 	}
+	return ApproveAt(t, path)
+}
+
+// ApproveAt approves a plugin of the test's own.
+func ApproveAt(t testing.TB, path string) (a Approval) {
+	t.Helper()
 	(&Program{}).MustRun(t, "", &a, "plugin", "digest", path)
 	return a
 }
@@ -252,16 +258,22 @@ func (d *Deployment) Connect(t testing.TB, p *Program, whose string) string {
 // ConnectThrough is Connect with other credentials than the simulator gave.
 func (d *Deployment) ConnectThrough(t testing.TB, p *Program, whose string, change func(json.RawMessage) json.RawMessage) string {
 	t.Helper()
-	return d.connect(t, p, whose, change)
+	return d.connect(t, p, whose, "live", change)
+}
+
+// ConnectTest is Connect in test mode.
+func (d *Deployment) ConnectTest(t testing.TB, p *Program, whose string) string {
+	t.Helper()
+	return d.connect(t, p, whose, "test", func(credentials json.RawMessage) json.RawMessage { return credentials })
 }
 
 // ConnectUnverified is ConnectThrough for credentials that lead nowhere.
 func (d *Deployment) ConnectUnverified(t testing.TB, p *Program, whose string, change func(json.RawMessage) json.RawMessage) {
 	t.Helper()
-	d.connect(t, p, whose, change, "--unverified")
+	d.connect(t, p, whose, "live", change, "--unverified")
 }
 
-func (d *Deployment) connect(t testing.TB, p *Program, whose string, change func(json.RawMessage) json.RawMessage, flags ...string) string {
+func (d *Deployment) connect(t testing.TB, p *Program, whose, mode string, change func(json.RawMessage) json.RawMessage, flags ...string) string {
 	t.Helper()
 	var opened struct {
 		Account       string          `json:"account"`
@@ -269,12 +281,12 @@ func (d *Deployment) connect(t testing.TB, p *Program, whose string, change func
 		Credentials   json.RawMessage `json:"credentials"`
 	}
 	simulator := d.Simulator()
-	if status := simulator.Sandbox(t, "/connect", Fields{"merchant": whose, "mode": "live"}, &opened); status != http.StatusOK {
+	if status := simulator.Sandbox(t, "/connect", Fields{"merchant": whose, "mode": mode}, &opened); status != http.StatusOK {
 		t.Fatalf("connect: %d", status)
 	}
 	var connection adminapi.Connection
 	p.MustRun(t, string(change(opened.Credentials)), &connection,
-		append([]string{"connection", "set", whose, d.Approved.Name, "--mode", "live", "--credentials-file", "-"}, flags...)...)
+		append([]string{"connection", "set", whose, d.Approved.Name, "--mode", mode, "--credentials-file", "-"}, flags...)...)
 	hook := Fields{
 		"account": opened.Account, "name": "Toko Contoh", "callback_url": connection.NotifyURL, "callback_token": opened.CallbackToken,
 	}
