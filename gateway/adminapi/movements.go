@@ -143,7 +143,29 @@ type FindResult struct {
 	Decision  *Decision       `json:"decision,omitempty"` // where the id is one of a decision
 	Since     time.Time       `json:"since"`
 	Movements []FoundMovement `json:"movements"`
+	Places    []FoundPlace    `json:"places,omitempty"`
 }
+
+// FoundPlace is what an id belongs to that is no movement. Its name is a merchant's, a
+// callback's event, or what somebody wrote about it.
+type FoundPlace struct {
+	Kind       string `json:"kind"`
+	ID         string `json:"id"`
+	Name       string `json:"name,omitempty"`
+	MerchantID string `json:"merchant_id,omitempty"`
+	Mode       string `json:"mode,omitempty"`
+}
+
+// The kinds of places.
+const (
+	PlaceMerchant   = "merchant"
+	PlaceKey        = "key"
+	PlaceCallback   = "callback"
+	PlaceAdjustment = "adjustment"
+	PlacePolicy     = "policy"
+	PlaceActivation = "activation"
+	PlaceReplica    = "replica"
+)
 
 // FoundMovement is a movement in short. By names the fields that hold the id. Its
 // history has the callbacks and overrides in it, the oldest first.

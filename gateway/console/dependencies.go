@@ -256,6 +256,7 @@ type Dependencies struct {
 
 	Approvals Approvals
 
+	Finder    Finder
 	Clock     Clock
 	Directory Directory
 	Vault     Vault

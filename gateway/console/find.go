@@ -43,16 +43,27 @@ func (c *Console) find(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := c.named(x, id, since)
+	places, err := c.places(x, id)
 	if err != nil {
 		return nil, err
+	}
+	var found []movement.Movement
+	if !slices.ContainsFunc(places, func(p adminapi.FoundPlace) bool { return p.ID == id && p.Kind != adminapi.PlaceAdjustment }) {
+		if found, err = c.named(x, id, since); err != nil {
+			return nil, err
+		}
+	}
+	if len(found) == 0 && len(places) == 0 && decided == nil {
+		if places, err = c.eventPlaces(x, id); err != nil {
+			return nil, err
+		}
 	}
 	other := ""
 	switch {
 	case decided != nil:
 	case len(found) == 1 && found[0].DecisionID != id:
 		other = found[0].DecisionID
-	case len(found) == 0:
+	case len(found) == 0 && len(places) == 0:
 		if other, err = c.decisionOf(x.request.Context(), id, movement.Owner{}); err != nil {
 			return nil, err
 		}
@@ -62,7 +73,7 @@ func (c *Console) find(x *call) (any, error) {
 			return nil, err
 		}
 	}
-	out := adminapi.FindResult{ID: id, Since: since, Decision: decided, Movements: make([]adminapi.FoundMovement, len(found))}
+	out := adminapi.FindResult{ID: id, Since: since, Decision: decided, Movements: make([]adminapi.FoundMovement, len(found)), Places: places}
 	for i, m := range found {
 		if out.Movements[i], err = c.foundDocument(x.request.Context(), m, id); err != nil {
 			return nil, err
@@ -144,43 +155,40 @@ func (c *Console) decisionOf(ctx context.Context, id string, of movement.Owner) 
 	return "", nil
 }
 
-// named are the movements that an id belongs to, each once. Scans come last, and
-// only where nothing else knows the id.
+// named are the movements that an id belongs to, each once. References go by every
+// merchant, and scans come last: an id that is the gateway's own, or tells its time, is
+// looked for there first, and nowhere else once it is found.
 func (c *Console) named(x *call, id string, since time.Time) ([]movement.Movement, error) {
 	ctx := x.request.Context()
-	var found []movement.Movement
 	if own, _, ok := ourName(id); ok {
 		m, err := c.deps.Movements.MovementByID(ctx, own)
-		switch {
-		case err == nil:
-			found = append(found, m)
-		case !errors.Is(err, store.ErrNotFound):
-			return nil, err
+		if !errors.Is(err, store.ErrNotFound) {
+			return []movement.Movement{m}, err
 		}
 	}
-	theirs, err := c.deps.Movements.MovementsByReference(ctx, id, maxFound)
-	if err != nil {
-		return nil, err
-	}
-	found = append(found, theirs...)
-	for _, span := range c.spans(id, since, x.now) {
-		if len(found) > 0 {
-			break
+	within := func(spans ...[2]time.Time) (found []movement.Movement, err error) {
+		for _, span := range spans {
+			if found, err = c.deps.Movements.MovementsByOthersID(ctx, id, span[0], span[1], maxFound); err != nil || len(found) > 0 {
+				break
+			}
 		}
-		if found, err = c.deps.Movements.MovementsByOthersID(ctx, id, span[0], span[1], maxFound); err != nil {
-			return nil, err
-		}
+		return found, err
 	}
+	found, err := within(c.told(id, x.now)...)
+	if _, sealed := c.deps.Decisions.Key.Open(id, x.now); err != nil || len(found) > 0 || sealed == nil {
+		return newest(found), err
+	}
+	if found, err = c.deps.Movements.MovementsByReference(ctx, id, maxFound); err == nil && len(found) == 0 {
+		found, err = within([2]time.Time{since, x.now.Add(ahead)})
+	}
+	return newest(found), err
+}
+
+func newest(found []movement.Movement) []movement.Movement {
 	slices.SortFunc(found, func(a, b movement.Movement) int {
 		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.ID.String(), b.ID.String()))
 	})
-	return slices.CompactFunc(found, func(a, b movement.Movement) bool { return a.ID == b.ID }), nil
-}
-
-// spans are the times to search for an id that others made. An id of the gateway's
-// own tells when it was made: that time is searched first, then all since.
-func (c *Console) spans(id string, since, now time.Time) [][2]time.Time {
-	return append(c.told(id, now), [2]time.Time{since, now.Add(ahead)})
+	return slices.CompactFunc(found, func(a, b movement.Movement) bool { return a.ID == b.ID })
 }
 
 // told are the times that an id of the gateway's own tells: as one of a request, and as

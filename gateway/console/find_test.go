@@ -1,15 +1,20 @@
 package console_test
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/policy"
 )
 
 func TestAnyIDIsFound(t *testing.T) {
@@ -115,4 +120,73 @@ func TestSeveralMovementsOfOneName(t *testing.T) {
 	}
 	_, err = w.Movement(t.Context(), "PAY/1")
 	w.refused(err, http.StatusConflict, "")
+}
+
+// TestWhateverHasANameIsFound: what is no movement is found by its id or its name.
+func TestWhateverHasANameIsFound(t *testing.T) {
+	t.Parallel()
+	w := withPolicy(t)
+	ctx := t.Context()
+	made, err := w.CreateMerchant(ctx, adminapi.NewMerchant{Name: "Toko Kopi Senja", Tier: "starter"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	merchant := made.MerchantID
+	key := w.account(merchant).Keys()[0]
+	if _, err := w.Credit(ctx, merchant, adminapi.NewAdjustment{Mode: "live", Amount: 1000, Reason: "a deposit", Reference: "dep-1"}); err != nil {
+		t.Fatal(err)
+	}
+	event := uuid.New()
+	if err := w.store.AddCallback(ctx, time.Now(), movement.Owner{MerchantID: merchant, Mode: "test"}, movement.CallbackEvent{ID: event, Event: "test", URL: "https://shop.example", Body: []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	version := string(policy.Default().Version())
+	for _, c := range []struct{ kind, text, id, mode string }{
+		{"merchant", merchant, merchant, ""}, {"merchant", "kopi s", merchant, ""}, {"merchant", "TOKO", merchant, ""},
+		{"key", string(key.ID), string(key.ID), string(key.Mode)}, {"adjustment", "dep-1", "dep-1", "live"},
+		{"callback", event.String(), event.String(), "test"},
+		{"policy", version, version, ""}, {"policy", version[:12], version, ""},
+	} {
+		found, err := w.Find(ctx, c.text, time.Time{})
+		if err != nil || len(found.Movements) != 0 || len(found.Places) != 1 || found.Places[0].Kind != c.kind || found.Places[0].ID != c.id || found.Places[0].Mode != c.mode {
+			t.Errorf("%s %s finds %+v, %v", c.kind, c.text, found, err)
+		}
+		if err == nil && c.kind != "policy" && found.Places[0].MerchantID != merchant {
+			t.Errorf("%s is whose: %+v", c.kind, found.Places[0])
+		}
+	}
+	for _, text := range []string{uuid.NewString(), "k", "%", "_", strings.Repeat("a", 64)} {
+		if found, err := w.Find(ctx, text, time.Time{}); err != nil || len(found.Places) != 0 {
+			t.Errorf("%q finds %+v, %v", text, found.Places, err)
+		}
+	}
+}
+
+// TestWhatTellsItsTimeVisitsNoMerchant: an id of the gateway's own is not looked for
+// among the references of every merchant.
+func TestWhatTellsItsTimeVisitsNoMerchant(t *testing.T) {
+	t.Parallel()
+	var visits atomic.Int64
+	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) { d.Movements = visiting{d.Movements, &visits} })
+	m := w.transfers(time.Hour, func(m *movement.Movement) { m.RequestID = madeAt(t, time.Now().Add(-time.Hour)) })
+	for _, id := range []string{m.ID.String(), m.ID.Compact(), m.UpstreamReference(), m.RequestID} {
+		if found, err := w.Find(t.Context(), id, time.Time{}); err != nil || len(found.Movements) != 1 || visits.Load() != 0 {
+			t.Errorf("%s: found %d, %d visits, %v", id, len(found.Movements), visits.Load(), err)
+		}
+	}
+	if found, err := w.Find(t.Context(), m.Reference, time.Time{}); err != nil || len(found.Movements) != 1 || visits.Load() != 1 {
+		t.Errorf("by its reference: found %d, %d visits, %v", len(found.Movements), visits.Load(), err)
+	}
+}
+
+// visiting counts how often the movements of all merchants are looked through.
+type visiting struct {
+	console.Movements
+
+	visits *atomic.Int64
+}
+
+func (v visiting) MovementsByReference(ctx context.Context, reference string, most int) ([]movement.Movement, error) {
+	v.visits.Add(1)
+	return v.Movements.MovementsByReference(ctx, reference, most)
 }

@@ -86,3 +86,36 @@ func fromRows[R any](rows []R, err error, from func(R) (movement.Movement, error
 	}
 	return movements, nil
 }
+
+// MerchantsNamed finds merchants by a part of their name.
+func (s *Store) MerchantsNamed(ctx context.Context, text string, most int) ([]tenants.Merchant, error) {
+	rows, err := s.queries.MerchantsNamed(ctx, dbsqlc.MerchantsNamedParams{Text: text, Most: int32(most)}) //nolint:gosec // a page
+	found := make([]tenants.Merchant, len(rows))
+	for i, row := range rows {
+		found[i] = tenants.Merchant{ID: tenants.MerchantID(row.MerchantID), Name: row.Name}
+	}
+	return found, wrap("merchants by a name", err)
+}
+
+// CallbacksByEvent finds callbacks by their event's id, whose merchant nobody has named.
+func (s *Store) CallbacksByEvent(ctx context.Context, event uuid.UUID, most int) ([]movement.Callback, error) {
+	rows, err := s.queries.CallbacksByEvent(ctx, dbsqlc.CallbacksByEventParams{
+		Modes: []string{string(tenants.Live), string(tenants.Test)}, EventID: event, Most: int32(most), //nolint:gosec // a page
+	})
+	found := make([]movement.Callback, len(rows))
+	for i, row := range rows {
+		found[i].CallbackKey = movement.CallbackKey{Owner: movement.Owner{MerchantID: row.MerchantID, Mode: row.Mode}, EventID: row.EventID}
+		found[i].Event = row.Event
+	}
+	return found, wrap("callbacks by an event", err)
+}
+
+// AdjustmentsByReference finds credits and debits of all merchants, the newest first.
+func (s *Store) AdjustmentsByReference(ctx context.Context, reference string, most int) ([]Adjustment, error) {
+	rows, err := s.queries.AdjustmentsByReference(ctx, dbsqlc.AdjustmentsByReferenceParams{Reference: reference, Most: int32(most)}) //nolint:gosec // a page
+	found := make([]Adjustment, len(rows))
+	for i, row := range rows {
+		found[i] = adjustmentFromRow(row)
+	}
+	return found, wrap("adjustments by a reference", err)
+}

@@ -122,7 +122,7 @@ func (c *movementOverride) Run(ctx context.Context, p *program, admin *adminapi.
 }
 
 type findCommand struct {
-	ID    string    `arg:"" name:"id" help:"Any id: of a request or decision, external_id or ref_id, refId or txId, upstream or provider reference."`
+	ID    string    `arg:"" name:"id" help:"Any id: of a request or decision, external_id or ref_id, refId or txId, upstream or provider reference; of a merchant (or its name), key, callback event, credit, policy, activation or replica."`
 	Since time.Time `placeholder:"TIME" help:"Search requests, decisions and provider references from this time on, such as 2026-01-02T03:04:05Z; the last 31 days unless given."`
 	Trace bool      `help:"Of a refused decision: what was asked for, and what the rules did with it. For operators with inputs: true; it is in the merchant's audit."`
 }
@@ -138,6 +138,9 @@ func (c *findCommand) Run(ctx context.Context, p *program, admin *adminapi.Clien
 		return err
 	}
 	rows := decisionRows(found.Decision)
+	for _, f := range found.Places {
+		rows = append(rows, []string{f.Kind, f.ID, dash(f.MerchantID), dash(f.Mode), quoted(f.Name)})
+	}
 	for _, m := range found.Movements {
 		if len(rows) > 0 {
 			rows = append(rows, []string{})
@@ -147,7 +150,7 @@ func (c *findCommand) Run(ctx context.Context, p *program, admin *adminapi.Clien
 	if err := p.show(found, rows...); err != nil {
 		return err
 	}
-	if len(found.Movements) == 0 && found.Decision == nil {
+	if len(found.Movements) == 0 && found.Decision == nil && len(found.Places) == 0 {
 		return notFoundf("nothing has the id %s; ids of requests and decisions and provider references were looked for since %s. "+
 			"A request that made no movement is found by its request_id only where a policy, rate or quota refused it and its input was kept. "+
 			"The gateway's log has a line of each request_id, and a refusal's line has the decision_id, which always explains it",

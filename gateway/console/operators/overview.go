@@ -1,6 +1,7 @@
 package operators
 
 import (
+	"net/url"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
@@ -40,7 +41,7 @@ const findDays = 31
 func (c *Console) find(r *room) error {
 	id := r.Form("id")
 	if id == "" {
-		return r.Show("find.html", r.T("Find"), map[string]any{"ID": "", "Days": findDays})
+		return r.Show("find.html", r.T("Find"), map[string]any{"ID": "", "Days": findDays, "Place": placePath})
 	}
 	var since time.Time
 	if from := r.Form("from"); from != "" {
@@ -57,7 +58,24 @@ func (c *Console) find(r *room) error {
 	if err != nil {
 		return err
 	}
-	return r.Show("find.html", r.T("Find"), map[string]any{"ID": id, "Days": findDays, "From": r.Form("from"), "Found": found})
+	return r.Show("find.html", r.T("Find"), map[string]any{"ID": id, "Days": findDays, "From": r.Form("from"), "Found": found, "Place": placePath})
+}
+
+// placePath is the page of what was found.
+func placePath(p adminapi.FoundPlace) string {
+	switch p.Kind {
+	case adminapi.PlaceCallback:
+		return merchantPath(p.MerchantID, "/callbacks?mode="+url.QueryEscape(p.Mode))
+	case adminapi.PlaceAdjustment:
+		return merchantPath(p.MerchantID, "/money?mode="+url.QueryEscape(p.Mode))
+	case adminapi.PlacePolicy:
+		return policyPath(p.ID)
+	case adminapi.PlaceActivation:
+		return "/activations/" + url.PathEscape(p.ID)
+	case adminapi.PlaceReplica:
+		return "/replicas"
+	}
+	return merchantPath(p.MerchantID, "")
 }
 
 func (c *Console) zone() *time.Location {

@@ -100,7 +100,10 @@ var pages = []struct{ path, text string }{
 }
 
 func (c *Console) furnish(r *room) {
-	around := page.Around{Home: "/"}
+	around := page.Around{Home: "/", Find: "/find"}
+	if r.Request.URL.Path == "/find" {
+		around.Find = "" // that page has a larger one
+	}
 	for _, p := range pages {
 		here := p.path == r.Request.URL.Path || p.path != "/" && strings.HasPrefix(r.Request.URL.Path, p.path+"/")
 		around.Links = append(around.Links, page.Link{Path: p.path, Text: p.text, Here: here})

@@ -62,8 +62,8 @@ var words = map[string]string{
 	"None yet.": "Belum ada.", "Nothing fits.": "Tidak ada yang cocok.",
 
 	// Finding.
-	"Any id": "Id apa pun",
-	"References, request, decision and movement ids, and providers' own: whatever somebody names.": "Referensi, id permintaan, keputusan, dan transaksi, serta id penyedia: apa pun yang disebut orang.",
+	"Any id or a merchant's name": "Id apa pun atau nama merchant", "merchant": "merchant", "key": "kunci", "adjustment": "penyesuaian", "policy": "kebijakan", "activation": "aktivasi", "replica": "replika",
+	"References, request, decision and movement ids, providers' own; merchants, keys, callbacks' events, credits, policies, activations and replicas.": "Referensi, id permintaan, keputusan, dan transaksi, id penyedia; merchant, kunci, peristiwa callback, penyesuaian saldo, kebijakan, aktivasi, dan replika.",
 	"What a refused request asked for": "Isi permintaan yang ditolak",
 	"Ids that others made are looked for in the last %d days unless a day is given. Reading what a refused request asked for stands in the merchant's audit.": "Id buatan pihak lain dicari dalam %d hari terakhir kecuali ada tanggal. Membaca isi permintaan yang ditolak tercatat di audit merchant.",
 	"Found by": "Ditemukan lewat", "Nothing has this id.": "Tidak ada yang memiliki id ini.", "What was asked": "Yang diminta",

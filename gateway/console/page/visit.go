@@ -29,6 +29,7 @@ type Visit struct {
 // Around is what stands around a page.
 type Around struct {
 	Home    string
+	Find    string // where the search box on every page leads, "" for none
 	Links   []Link
 	Modes   []Link // live and test, where a page knows them
 	Mode    string

@@ -100,6 +100,54 @@ func (q *Queries) CallbackAttempts(ctx context.Context, arg CallbackAttemptsPara
 	return items, nil
 }
 
+const callbacksByEvent = `-- name: CallbacksByEvent :many
+SELECT found.merchant_id, found.mode, found.event_id, found.event FROM merchants AS t
+CROSS JOIN LATERAL (
+    SELECT c.merchant_id, c.mode, c.event_id, c.event FROM callbacks AS c
+    WHERE c.merchant_id = t.merchant_id AND c.mode = ANY($1::TEXT[]) AND c.event_id = $2
+) AS found
+LIMIT $3
+`
+
+type CallbacksByEventParams struct {
+	Modes   []string
+	EventID uuid.UUID
+	Most    int32
+}
+
+type CallbacksByEventRow struct {
+	MerchantID string
+	Mode       string
+	EventID    uuid.UUID
+	Event      string
+}
+
+// Goes by the key, of each merchant, as MovementsByReference does and for the same reason.
+func (q *Queries) CallbacksByEvent(ctx context.Context, arg CallbacksByEventParams) ([]CallbacksByEventRow, error) {
+	rows, err := q.db.Query(ctx, callbacksByEvent, arg.Modes, arg.EventID, arg.Most)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []CallbacksByEventRow
+	for rows.Next() {
+		var i CallbacksByEventRow
+		if err := rows.Scan(
+			&i.MerchantID,
+			&i.Mode,
+			&i.EventID,
+			&i.Event,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const callbacksOf = `-- name: CallbacksOf :many
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
     due_bucket, due_at, resent_at, written_at

@@ -221,6 +221,51 @@ func (q *Queries) Adjustments(ctx context.Context, arg AdjustmentsParams) ([]Led
 	return items, nil
 }
 
+const adjustmentsByReference = `-- name: AdjustmentsByReference :many
+SELECT merchant_id, mode, reference, id, amount, reason, state, requested_by, requested_at, decided_by, decided_at FROM ledger_adjustments
+WHERE reference = $1
+ORDER BY requested_at DESC, merchant_id, mode
+LIMIT $2
+`
+
+type AdjustmentsByReferenceParams struct {
+	Reference string
+	Most      int32
+}
+
+// Reads all adjustments, which people have made one by one.
+func (q *Queries) AdjustmentsByReference(ctx context.Context, arg AdjustmentsByReferenceParams) ([]LedgerAdjustment, error) {
+	rows, err := q.db.Query(ctx, adjustmentsByReference, arg.Reference, arg.Most)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []LedgerAdjustment
+	for rows.Next() {
+		var i LedgerAdjustment
+		if err := rows.Scan(
+			&i.MerchantID,
+			&i.Mode,
+			&i.Reference,
+			&i.ID,
+			&i.Amount,
+			&i.Reason,
+			&i.State,
+			&i.RequestedBy,
+			&i.RequestedAt,
+			&i.DecidedBy,
+			&i.DecidedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const balance = `-- name: Balance :one
 SELECT available, held FROM ledger_balances
 WHERE merchant_id = $1 AND mode = $2

@@ -450,6 +450,44 @@ func (q *Queries) MerchantsChangedSince(ctx context.Context, arg MerchantsChange
 	return items, nil
 }
 
+const merchantsNamed = `-- name: MerchantsNamed :many
+SELECT merchant_id, name FROM merchants
+WHERE strpos(lower(name), lower($1::TEXT)) > 0
+ORDER BY name, merchant_id
+LIMIT $2
+`
+
+type MerchantsNamedParams struct {
+	Text string
+	Most int32
+}
+
+type MerchantsNamedRow struct {
+	MerchantID string
+	Name       string
+}
+
+// By a part of the name, in whatever capitals: reads all merchants.
+func (q *Queries) MerchantsNamed(ctx context.Context, arg MerchantsNamedParams) ([]MerchantsNamedRow, error) {
+	rows, err := q.db.Query(ctx, merchantsNamed, arg.Text, arg.Most)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []MerchantsNamedRow
+	for rows.Next() {
+		var i MerchantsNamedRow
+		if err := rows.Scan(&i.MerchantID, &i.Name); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const merchantsThere = `-- name: MerchantsThere :many
 SELECT merchant_id FROM merchants
 WHERE merchant_id = ANY($1::TEXT[]) AND merchant_id <> 'platform'

@@ -113,3 +113,12 @@ WHERE merchant_id = @merchant_id AND mode = @mode
     AND (COALESCE(written_at, created_at), event_id) > (@place::TIMESTAMPTZ, @after::UUID)
 ORDER BY COALESCE(written_at, created_at), event_id
 LIMIT @most;
+
+-- name: CallbacksByEvent :many
+-- Goes by the key, of each merchant, as MovementsByReference does and for the same reason.
+SELECT found.merchant_id, found.mode, found.event_id, found.event FROM merchants AS t
+CROSS JOIN LATERAL (
+    SELECT c.merchant_id, c.mode, c.event_id, c.event FROM callbacks AS c
+    WHERE c.merchant_id = t.merchant_id AND c.mode = ANY(@modes::TEXT[]) AND c.event_id = @event_id
+) AS found
+LIMIT @most;

@@ -138,3 +138,10 @@ WHERE t.merchant_id = @merchant_id AND t.mode = @mode AND t.at >= @since::TIMEST
     ), @before::TIMESTAMPTZ)
 ORDER BY t.at, t.subject, t.attempt, t.step
 LIMIT @most;
+
+-- name: AdjustmentsByReference :many
+-- Reads all adjustments, which people have made one by one.
+SELECT merchant_id, mode, reference, id, amount, reason, state, requested_by, requested_at, decided_by, decided_at FROM ledger_adjustments
+WHERE reference = @reference
+ORDER BY requested_at DESC, merchant_id, mode
+LIMIT @most;

@@ -105,3 +105,10 @@ WHERE merchant_id = @merchant_id AND at >= @since AND at <= @until AND (at < @un
     AND (@operator::TEXT = '' OR operator = @operator) AND (@action::TEXT = '' OR left(action, length(@action)) = @action)
 ORDER BY at DESC, audit_id DESC
 LIMIT @most;
+
+-- name: MerchantsNamed :many
+-- By a part of the name, in whatever capitals: reads all merchants.
+SELECT merchant_id, name FROM merchants
+WHERE strpos(lower(name), lower(@text::TEXT)) > 0
+ORDER BY name, merchant_id
+LIMIT @most;
