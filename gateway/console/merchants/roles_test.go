@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -78,7 +79,7 @@ func TestRoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	api := &nothing{}
-	c, err := New(Config{URL: "http://127.0.0.1"}, Dependencies{
+	c, err := New(Config{URL: "http://127.0.0.1", Trusted: func() []netip.Prefix { return nil }}, Dependencies{
 		Dependencies: page.Dependencies{SignIn: in, Sessions: kept.Sessions(), Now: now, Log: log}, Records: kept,
 		Admin: func(string, tenants.MerchantID) *adminapi.Client {
 			api.reached = true

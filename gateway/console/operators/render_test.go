@@ -270,7 +270,7 @@ func arrive(t *testing.T, empty bool) (v visitor, code string) {
 		t.Fatal(err)
 	}
 	v = visitor{T: t, logs: &bytes.Buffer{}}
-	console, err := New(Config{URL: "http://console.example"}, Dependencies{
+	console, err := New(Config{URL: "http://console.example", Trusted: func() []netip.Prefix { return nil }}, Dependencies{
 		Dependencies: page.Dependencies{SignIn: of, Sessions: memstore.NewWithCleanupInterval(0), Now: now, Log: slog.New(slog.NewTextHandler(v.logs, nil))},
 		Admin: func(string, tenants.Role) *adminapi.Client {
 			return adminapi.NewClientOver(admin{t, empty})

@@ -62,7 +62,7 @@ var words = map[string]string{
 	"None yet.": "Belum ada.", "Nothing fits.": "Tidak ada yang cocok.",
 
 	// Finding.
-	"Any id or a merchant's name": "Id apa pun atau nama merchant", "merchant": "merchant", "key": "kunci", "adjustment": "penyesuaian", "policy": "kebijakan", "activation": "aktivasi", "replica": "replika",
+	"Any id or a merchant's name": "Id apa pun atau nama merchant", "merchant": "merchant", "key": "kunci", "adjustment": "penyesuaian", "policy": "kebijakan", "callback": "callback", "activation": "aktivasi", "replica": "replika",
 	"References, request, decision and movement ids, providers' own; merchants, keys, callbacks' events, credits, policies, activations and replicas.": "Referensi, id permintaan, keputusan, dan transaksi, id penyedia; merchant, kunci, peristiwa callback, penyesuaian saldo, kebijakan, aktivasi, dan replika.",
 	"What a refused request asked for": "Isi permintaan yang ditolak",
 	"Ids that others made are looked for in the last %d days unless a day is given. Reading what a refused request asked for stands in the merchant's audit.": "Id buatan pihak lain dicari dalam %d hari terakhir kecuali ada tanggal. Membaca isi permintaan yang ditolak tercatat di audit merchant.",

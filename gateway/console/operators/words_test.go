@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console/page/pagetest"
 )
 
@@ -20,6 +21,11 @@ func TestEveryTextIsThereInIndonesian(t *testing.T) {
 	}
 	for _, d := range documentsOf(movementOf) {
 		given = append(given, d.Title)
+	}
+	for _, kind := range []string{
+		adminapi.PlaceMerchant, adminapi.PlaceKey, adminapi.PlaceCallback, adminapi.PlaceAdjustment, adminapi.PlacePolicy, adminapi.PlaceActivation, adminapi.PlaceReplica,
+	} {
+		given = append(given, kind)
 	}
 	given = append(given, linkOf("").Text, tokenOf("").Text)
 	pagetest.Words(t, os.DirFS("."), spoken(), given...)

@@ -59,7 +59,7 @@ var Words = map[string]string{
 	"New codes make the old ones useless.":                                    "Kode baru membuat kode lama tidak berlaku.",
 	"owner":                                                                   "pemilik", "developer": "pengembang", "finance": "keuangan", "viewer": "pengamat",
 	"read": "pembaca", "support": "dukungan", "policy": "kebijakan", "admin": "admin",
-	"Find": "Cari", "Find anything": "Cari apa saja",
+	"Find anything": "Cari apa saja",
 	"The six digits that your authenticator app shows, or one of your recovery codes.":                                                                   "Enam angka dari aplikasi autentikator Anda, atau salah satu kode pemulihan.",
 	"There is no sign-up: whoever runs the account sends you a link.":                                                                                    "Tidak ada pendaftaran: pengelola akun mengirimkan tautan kepada Anda.",
 	"What you are about to do needs a fresh code. It is good for ten minutes.":                                                                           "Tindakan ini memerlukan kode baru. Kode itu berlaku sepuluh menit.",
