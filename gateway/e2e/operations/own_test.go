@@ -3,6 +3,7 @@ package operations_test
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
@@ -101,6 +103,44 @@ func TestTwoOfOnePath(t *testing.T) {
 	if one, err := p.Plugin(t, "kurs"); err != nil || !one.Running {
 		t.Errorf("the first one: %+v, %v", one, err)
 	}
+}
+
+// TestANewProviderIsApproved: a provider that no configuration names is in force within
+// seconds of its approval, is called and described without a restart, and is gone once it
+// is removed. The others are called as before.
+func TestANewProviderIsApproved(t *testing.T) {
+	t.Parallel()
+	dir := written(t, "kurs")
+	build(t, dir)
+	p := harness.Start(t, harness.Settings{})
+	s := p.Shop(harness.Large, "test")
+	ask := func() harness.Answer { return s.Ask(t, "/kurs/rate", harness.Fields{"currency": "USD"}) }
+	described := func() bool {
+		response, err := http.Get(p.APIURL + "/openapi.json") //nolint:noctx // a test of a program of its own
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		var document struct{ Paths map[string]any }
+		if err := json.NewDecoder(response.Body).Decode(&document); err != nil {
+			t.Fatal(err)
+		}
+		return document.Paths["/kurs/rate"] != nil
+	}
+	if a := ask(); a.Code != fault.NotFound || described() {
+		t.Errorf("before: %s", a)
+	}
+	p.MustRun(t, "", nil, "plugin", "approve", filepath.Join(dir, "kurs"), "--untested", "--yes", "--activate")
+	harness.Await(t, harness.ReadyWithin, "the path of the new provider", described)
+	if a := ask(); !strings.Contains(a.Message, "no connection to the provider") {
+		t.Errorf("in force: %s", a)
+	}
+	p.MustRun(t, "", nil, "plugin", "remove", "kurs")
+	harness.Await(t, harness.ReadyWithin, "the end of the path", func() bool { return !described() })
+	if a := ask(); a.Code != fault.NotFound {
+		t.Errorf("removed: %s", a)
+	}
+	s.Create(t, harness.Fields{"amount": 31002, "type": "qris"})
 }
 
 // simulatorPort is where a provider's simulator listens.
