@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,6 +21,10 @@ type pluginNew struct {
 	SDK        string `name:"sdk" type:"existingdir" help:"A checkout of Gerbang to build with; found above this program or the working directory unless given."`
 }
 
+// published tells whether a module of a version can be fetched: not what was built from
+// changed files.
+func published(version string) bool { return strings.HasPrefix(version, "v") && !strings.Contains(version, "+dirty") }
+
 // Run writes the module and says what to do next.
 func (c *pluginNew) Run(p *program) error {
 	var near []string
@@ -33,10 +38,13 @@ func (c *pluginNew) Run(p *program) error {
 		near = []string{c.SDK}
 	}
 	plugin := scaffold.Plugin{
-		Name: c.Name, Module: c.Module, Template: cmp.Or(c.Kind, c.Implements), Dir: c.Dir, Checkout: scaffold.FindCheckout(near...), Version: "v0.0.0",
+		Name: c.Name, Module: c.Module, Template: cmp.Or(c.Kind, c.Implements), Dir: c.Dir, Checkout: scaffold.FindCheckout(near...),
 	}
-	if info, ok := debug.ReadBuildInfo(); ok && strings.HasPrefix(info.Main.Version, "v") {
+	if info, ok := debug.ReadBuildInfo(); ok {
 		plugin.Version = info.Main.Version
+	}
+	if plugin.Checkout == "" && !published(plugin.Version) {
+		return usage(errors.New("this program was built from a checkout that is not near, so no published SDK goes with it: --sdk says where the checkout is"))
 	}
 	files, err := scaffold.Write(plugin)
 	if err != nil {

@@ -31,3 +31,13 @@ func TestPluginNew(t *testing.T) {
 		t.Errorf("exit code %d with %s%s", code, &p.output, &p.errors)
 	}
 }
+
+// A module is not written that go mod tidy could not complete.
+func TestPluginNewNeedsAnSDK(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]bool{"v0.3.0": true, "v0.0.0-20261124030000-effe47d00000": true, "v0.3.1-0.20261124030000-effe47d00000+dirty": false, "(devel)": false, "": false} {
+		if published(version) != want {
+			t.Errorf("%q is published: %v", version, !want)
+		}
+	}
+}
