@@ -102,7 +102,7 @@ func minute(t *testing.T, s harness.Shop, way func(request int) *harness.Program
 				came.unasked.Add(1)
 			}
 		})
-		time.Sleep(time.Until(began.Add(time.Duration(request+1) * time.Second / asksASecond)))
+		<-time.After(time.Until(began.Add(time.Duration(request+1) * time.Second / asksASecond))) // the pace
 	}
 	group.Wait()
 	return &came
