@@ -23,7 +23,9 @@ type pluginNew struct {
 
 // published tells whether a module of a version can be fetched: not what was built from
 // changed files.
-func published(version string) bool { return strings.HasPrefix(version, "v") && !strings.Contains(version, "+dirty") }
+func published(version string) bool {
+	return strings.HasPrefix(version, "v") && !strings.Contains(version, "+dirty")
+}
 
 // Run writes the module and says what to do next.
 func (c *pluginNew) Run(p *program) error {
