@@ -44,7 +44,7 @@ func TestHeadersAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close()
+		t.Cleanup(func() { conn.Close() })
 		// 32 KiB are more than any may send, and less than a socket holds unread.
 		if _, err := io.WriteString(conn, "GET /signin HTTP/1.1\r\nHost: "+at.Host+"\r\nX-Long: "+strings.Repeat("x", 32<<10)+"\r\n\r\n"); err != nil {
 			t.Fatal(err)
