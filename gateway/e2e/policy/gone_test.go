@@ -60,6 +60,10 @@ func TestTheDatabaseIsGoneWhileAVersionIsActivated(t *testing.T) {
 		return state
 	}
 	harness.Await(t, harness.ReadyWithin, "a proposal", func() bool { return state() == "proposed" })
+	// The command has its first answer, or it could not know what it waits for.
+	harness.Await(t, harness.ReadyWithin, "the command asking how it goes", func() bool {
+		return replicas[0].LogCount(`"path":"/admin/policies/activations/`) > 0
+	})
 	link.Refuse()
 	<-time.After(8 * time.Second) // longer than they wait for the silent one
 	if got := state(); got != "proposed" {
