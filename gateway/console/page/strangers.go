@@ -41,6 +41,7 @@ func (s *Site) inSession(w http.ResponseWriter, r *http.Request) {
 		if s.sessions.Exists(r.Context(), keyPerson) {
 			s.known.add(token)
 		} else {
+			s.known.forget(token)
 			r.Body = http.MaxBytesReader(w, r.Body, strangersForm)
 		}
 		s.mux.ServeHTTP(w, r)
@@ -87,6 +88,12 @@ func (k *known) has(token string) bool {
 	defer k.mu.Unlock()
 	_, ok := k.hashes[sha256.Sum256([]byte(token))]
 	return ok
+}
+
+func (k *known) forget(token string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.hashes, sha256.Sum256([]byte(token)))
 }
 
 func (k *known) add(token string) {
