@@ -3,6 +3,7 @@ package limit
 import (
 	"context"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 )
@@ -12,7 +13,7 @@ import (
 func TestAddressDoesNotFillTheQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, read, reads := NewTurns(), make(chan struct{}), 0
+		s, read, reads := NewTurns(), make(chan struct{}), atomic.Int64{}
 		ctx, hangUp := context.WithCancel(t.Context())
 		wait := func(address string, turn func()) {
 			done, err := s.Enter(ctx, netip.MustParseAddr(address))
@@ -23,11 +24,11 @@ func TestAddressDoesNotFillTheQueue(t *testing.T) {
 			turn()
 		}
 		for range 600 {
-			go wait("192.0.2.1", func() { <-read; reads++ })
+			go wait("192.0.2.1", func() { <-read; reads.Add(1) })
 		}
 		synctest.Wait()
-		after := -1
-		go wait("192.0.2.2", func() { after = reads })
+		after := int64(-1)
+		go wait("192.0.2.2", func() { after = reads.Load() })
 		for range 3 {
 			synctest.Wait()
 			read <- struct{}{}
