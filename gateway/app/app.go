@@ -44,6 +44,7 @@ type App struct {
 	config     Config
 	log        *slog.Logger
 	store      *store.Store
+	unfit      bool // for money, as it was logged last
 	host       *host.Host
 	operations *catalog.Catalog
 	recovery   *recovery

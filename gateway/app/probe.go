@@ -27,16 +27,17 @@ func (a *App) probe(ctx context.Context) error {
 	}
 }
 
-// look looks once, and logs what has changed.
+// look looks once, and logs what has changed since it was logged.
 func (a *App) look(ctx context.Context) {
-	before := a.store.Unfit()
 	probing, cancel := context.WithTimeout(ctx, probeWithin)
 	defer cancel()
 	_, _ = a.store.Probe(probing, a.replica, a.clock.Now()) // the store remembers what it comes to
-	switch now := a.store.Unfit(); {
-	case before == nil && now != nil:
+	now := a.store.Unfit()
+	switch {
+	case !a.unfit && now != nil:
 		a.log.ErrorContext(ctx, "no money is moved: "+now.Error()+"; reads go on")
-	case before != nil && now == nil:
+	case a.unfit && now == nil:
 		a.log.InfoContext(ctx, "the database is fit for money again")
 	}
+	a.unfit = now != nil
 }

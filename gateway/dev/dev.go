@@ -217,7 +217,7 @@ func (t *tree) openDatabase(ctx context.Context) error {
 	err = store.MarkDevelopment(ctx, t.database.URL(), merchants)
 	if errors.Is(err, store.ErrNotDevelopment) {
 		return errors.New("gerbang dev opens only databases that it made, and this one has tables of somebody else: nothing was written to it; " +
-			"give an empty database with --database-url or " + database.URLVariable + ", or neither for one of its own below --data")
+			"give an empty database with --database-url or " + database.URLVariable + ", or neither for one of its own below --data, which may be removed where an earlier start did not come to its end")
 	}
 	return err
 }
