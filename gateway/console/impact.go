@@ -78,13 +78,20 @@ func (c *Console) tryOnPast(w http.ResponseWriter, r *http.Request) {
 	say(adminapi.ImpactLine{Data: &document})
 }
 
+// asking is how long a question may be on its way.
+const asking = time.Minute
+
 // trial checks what is wanted.
 func (c *Console) trial(x *call, wanted adminapi.NewImpact) (trial, error) {
 	t := trial{now: x.now, since: wanted.Since.UTC().Truncate(time.Second), until: x.now.Add(-written).UTC().Truncate(time.Second)}
 	if wanted.Until != nil && wanted.Until.Before(t.until) {
 		t.until = wanted.Until.UTC().Truncate(time.Second)
 	}
-	if oldest := x.now.Add(-decision.Kept); t.since.Before(oldest) || !t.since.Before(t.until) {
+	oldest := x.now.Add(-decision.Kept).UTC().Truncate(time.Second)
+	if t.since.Before(oldest) && oldest.Sub(t.since) <= asking {
+		t.since = oldest // seven days, when it was asked
+	}
+	if t.since.Before(oldest) || !t.since.Before(t.until) {
 		return t, fault.Invalid("since", "must be within the last seven days, for which decisions are kept, before the end, and 15 seconds ago at least")
 	}
 	given := 0

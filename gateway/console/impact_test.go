@@ -116,6 +116,9 @@ func TestImpactOfWhatIsInTheLog(t *testing.T) {
 	if m, err := w.Merchant(t.Context(), merchant.MerchantID); err != nil || m.Status != "active" || m.Tier != "starter" || len(m.Limits) > 0 {
 		t.Errorf("what was tried has changed the merchant: %+v, %v", m, err)
 	}
+	// Seven days are seven days also where the question was three seconds on its way.
+	_, err = w.Impact(t.Context(), adminapi.NewImpact{Since: time.Now().Add(-decision.Kept - 3*time.Second)}, nil)
+	w.refused(err, http.StatusBadRequest, "version")
 	for what, wanted := range map[string]adminapi.NewImpact{
 		"nothing":              {Since: since},
 		"two at once":          {Since: since, Version: "abcd", Files: files()},

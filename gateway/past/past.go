@@ -345,7 +345,7 @@ func (r *Reader) World(ctx context.Context, since, now time.Time) (impact.World,
 			return impact.World{}, err
 		}
 		for _, c := range counted {
-			if err := r.giveBack(ctx, used, minute, since, c, known); err != nil {
+			if err := r.giveBack(ctx, used, minute, since, now, c, known); err != nil {
 				return impact.World{}, err
 			}
 		}
@@ -388,8 +388,9 @@ type usedKey struct {
 	quota, period string
 }
 
-// giveBack takes what a series used of quotas since a time off what is used now.
-func (r *Reader) giveBack(ctx context.Context, used map[usedKey]int64, minute, since time.Time, c decision.Counted, known impact.Known) error {
+// giveBack takes what a series used of quotas since a time off what is used now. What was
+// decided after now is not in that.
+func (r *Reader) giveBack(ctx context.Context, used map[usedKey]int64, minute, since, now time.Time, c decision.Counted, known impact.Known) error {
 	sign := int64(-1)
 	switch {
 	case c.Rule.Refuses() || c.Outcome != decision.Decided && c.Outcome != decision.Unused:
@@ -409,7 +410,7 @@ func (r *Reader) giveBack(ctx context.Context, used map[usedKey]int64, minute, s
 	}
 	for _, quota := range limits.Quotas {
 		for _, n := range c.Counts {
-			if at := minute.Add(time.Duration(n.Second) * time.Second); !at.Before(since) {
+			if at := minute.Add(time.Duration(n.Second) * time.Second); !at.Before(since) && at.Before(now) {
 				used[usedKey{c.Merchant, c.Live, quota.Name, at.In(r.zone(record)).Format(month)}] += sign * int64(n.N)
 			}
 		}

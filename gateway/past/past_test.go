@@ -165,7 +165,8 @@ func TestWhatWasUsedBeforeTheSpan(t *testing.T) {
 	at(0, 31, decision.Unused, 1)
 	at(1, 0, decision.Decided, 3)
 	at(7, 59, decision.Decided, 4)
-	world, err := r.World(t.Context(), noon.Add(30*time.Second), noon.Add(8*time.Minute))
+	at(8, 5, decision.Decided, 1) // after what is used was read
+	world, err := r.World(t.Context(), noon.Add(30*time.Second), noon.Add(8*time.Minute+5*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
