@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/policy"
 )
@@ -159,6 +160,22 @@ func TestWhateverHasANameIsFound(t *testing.T) {
 		if found, err := w.Find(ctx, text, time.Time{}); err != nil || len(found.Places) != 0 {
 			t.Errorf("%q finds %+v, %v", text, found.Places, err)
 		}
+	}
+}
+
+// TestAReferenceThatReadsAsADecisionsIDIsFound: of the ids that merchants make many do, by
+// chance.
+func TestAReferenceThatReadsAsADecisionsIDIsFound(t *testing.T) {
+	t.Parallel()
+	var key decision.Key
+	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) { key = d.Decisions.Key })
+	reference := uuid.NewString()
+	for _, err := key.Open(reference, time.Now()); err != nil; _, err = key.Open(reference, time.Now()) {
+		reference = uuid.NewString()
+	}
+	w.transfers(time.Hour, func(m *movement.Movement) { m.Reference = reference })
+	if found, err := w.Find(t.Context(), reference, time.Time{}); err != nil || len(found.Movements) != 1 {
+		t.Errorf("%s finds %+v, %v", reference, found, err)
 	}
 }
 
