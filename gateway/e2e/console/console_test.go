@@ -24,7 +24,7 @@ func TestAMerchantsOwner(t *testing.T) {
 	g := harness.Start(t, harness.Settings{})
 	if out := b.Run(t, "merchant.mjs", []string{
 		"OWNER_URL=" + g.OwnerURL, "API_URL=" + g.APIURL, "SANDBOX_URL=" + g.SandboxURL,
-		"MERCHANT=" + g.Merchants[0].MerchantID, "OTHER=" + g.Merchants[1].MerchantID,
+		"CONSOLE_URL=" + g.ConsoleURL, "ADMIN_TOKEN=" + g.AdminToken, "MERCHANT=" + g.Merchants[0].MerchantID, "OTHER=" + g.Merchants[1].MerchantID,
 	}); out != "" {
 		t.Errorf("what is wrong with the pages:\n%s", strings.TrimSpace(out))
 	}

@@ -3,7 +3,7 @@
 // somebody who may only look.
 import { check, story } from "./people.mjs";
 
-const { OWNER_URL, API_URL, SANDBOX_URL, MERCHANT, OTHER } = process.env;
+const { OWNER_URL, API_URL, SANDBOX_URL, CONSOLE_URL, ADMIN_TOKEN, MERCHANT, OTHER } = process.env;
 const at = (path) => `${new URL(OWNER_URL).origin}/${MERCHANT}/test${path}`;
 
 const call = async (path, key, body, headers = {}) => {
@@ -91,9 +91,15 @@ await story(async (somebody) => {
   check(calls > 1 && refused === 0, `${refused} of ${calls} calls were refused while the key was rotated`);
 
   // Calls beyond the rate are refused, and the owner reads by what: by the decision's id and
-  // by the request's, which say nothing to another merchant.
+  // by the request's, which say nothing to another merchant. An operator slows the merchant
+  // down first: how fast a machine calls is not what is tried here.
+  const slowed = await fetch(`${CONSOLE_URL}/admin/merchants/${MERCHANT}/limits`, {
+    method: "POST", headers: { Authorization: `Bearer ${ADMIN_TOKEN}`, "Content-Type": "application/json" },
+    body: JSON.stringify({ limits: [{ name: "default", rate_per_second: 1, burst: 1 }], reason: "a story of refused calls" }),
+  });
+  check(slowed.status === 200, `the merchant is not slowed down: ${await slowed.text()}`);
   let denied;
-  for (let i = 0; i < 200 && !denied; i++) {
+  for (let i = 0; i < 60 && !denied; i++) {
     const answers = await Promise.all(Array.from({ length: 30 }, () => fetch(`${API_URL}/balance`, {
       method: "POST", headers: { Authorization: `Bearer ${next}`, "Content-Type": "application/json" }, body: "{}",
     })));
