@@ -104,13 +104,14 @@ type request struct {
 	amount int64
 	fails  bool // a transfer that fails 30 s later
 	replay bool
+	wrong  bool // its body does not fit the schema
 }
 
 // traffic is the same for the same seed: steady merchants, and one that comes in bursts.
 func traffic(seed uint64, most int) []request {
 	random := rand.New(rand.NewPCG(seed, 1))
 	var all []request
-	for range most {
+	for i := range most {
 		r := request{
 			at:  evening.Add(time.Duration(random.Int64N(int64(30 * time.Minute)))),
 			who: random.IntN(4), path: []string{create, status, status, transfer}[random.IntN(4)], amount: 1000 + random.Int64N(1_000_000),
@@ -122,6 +123,7 @@ func traffic(seed uint64, most int) []request {
 		if r.who == 3 && r.path == create { // and sends half of it again
 			r.replay = random.IntN(2) == 0
 		}
+		r.wrong = i%11 == 0
 		all = append(all, r)
 	}
 	slices.SortStableFunc(all, func(a, b request) int { return a.at.Compare(b.at) })
@@ -193,8 +195,15 @@ func (g *gate) send(r request) string {
 	op, _ := g.offered.ByPath(r.path)
 	id := g.accounts[r.who]
 	id.Key.Scopes = tenants.AllScopes()
-	if err := admission.Access(id, op); err != nil {
-		return g.refused(err)
+	refusal := admission.Access(id, op)
+	if refusal == nil && r.wrong {
+		refusal = fault.New(fault.InvalidRequest, "The request is invalid.")
+	}
+	if refusal != nil {
+		if _, err := g.admission.Spend(g.Context(), r.at, id, op); err != nil {
+			refusal = err
+		}
+		return g.refused(refusal)
 	}
 	body := catalog.Document{}
 	if r.path != status {
@@ -419,6 +428,20 @@ func TestImpactBesideTheTruth(t *testing.T) {
 		if first, second := written(t, report), written(t, again); err != nil || first != second {
 			t.Errorf("%s: the same past tells otherwise: %v\n%s\n%s", c.name, err, first, second)
 		}
+	}
+}
+
+// TestTheSamePolicyChangesNothing: neither for a merchant that is suspended and goes on calling.
+func TestTheSamePolicyChangesNothing(t *testing.T) {
+	t.Parallel()
+	before := newGate(t, compile(t), tenants.Suspended)
+	was := before.sendAll(traffic(7, 1000))
+	if !slices.Contains(was, string(fault.MerchantSuspended)) || !slices.Contains(was, string(fault.InvalidRequest)) || !slices.Contains(was, string(fault.RateLimited)) {
+		t.Fatal("nothing was refused for one of the causes")
+	}
+	report, err := impact.Run(t.Context(), impact.Candidate{Set: before.set}, before.world(), before.past(before.log.Take()))
+	if err != nil || report.Verdict != "equal" || len(report.Rows) != 0 || report.Decisions != int64(len(was)) {
+		t.Errorf("the same policy is %s: %+v, %v", report.Verdict, report.Rows, err)
 	}
 }
 

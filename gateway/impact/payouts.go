@@ -64,7 +64,7 @@ func (s *simulation) counters(t *trial) []counter {
 
 // payout counts a transfer against the payout limits, against all or none. What never came to a reservation counts nothing.
 func (s *simulation) payout(t *trial, _ time.Time) {
-	if !t.Operation.Transfer || t.Outcome == decision.Spent || t.Unused && !t.Rule.IsPayout() {
+	if !t.Operation.Transfer || t.Unused && !t.Rule.IsPayout() {
 		return
 	}
 	limits := t.limits.Transfers

@@ -64,13 +64,13 @@ func (s *simulation) rules(ctx context.Context, p *Past) (judged, error) {
 	if s.candidate.Record != nil {
 		j.record = s.candidate.Record(p.Record)
 	}
-	if j.record.Status != string(tenants.Active) {
-		j.stopped = true
-		return j, nil
-	}
 	unchanged := j.base != nil && j.base.Version() == s.candidate.Set.Version()
-	if p.Outcome == decision.Spent || unchanged && j.record == p.Record {
+	switch {
+	case p.Outcome == decision.Spent || unchanged && j.record == p.Record:
 		j.same = true
+		return j, nil
+	case j.record.Status != string(tenants.Active):
+		j.stopped = true
 		return j, nil
 	}
 	in := s.input(p, j.record)

@@ -116,8 +116,9 @@ func (s *simulation) try(ctx context.Context, u unit) error {
 	}
 	// A replay has its answer, whatever is decided on it, and what came to nothing has lost nothing; both take their tokens.
 	t.replay = t.Unused && t.Operation.Money && t.Outcome == decision.Decided && (t.Input == nil || t.Rule.Refuses())
+	spent := t.Outcome == decision.Spent
 	untried := t.judged.record == nil || t.Rule == decision.Unjudged
-	if (untried || t.judged.unknown) && !t.replay {
+	if (untried || t.judged.unknown) && !t.replay && !spent {
 		s.row(&t, "").unknown(t.At)
 	}
 	if untried {
@@ -132,6 +133,10 @@ func (s *simulation) try(ctx context.Context, u unit) error {
 		t.then, err = s.limits(ctx, t.judged.base, &t, t.Record)
 		t.known = err == nil
 	}
+	if spent { // it was refused, and is
+		s.take(&t, at)
+		return ctx.Err()
+	}
 	if err := s.rulesSay(ctx, &t, unlimited); err != nil {
 		return err
 	}
@@ -143,7 +148,7 @@ func (s *simulation) try(ctx context.Context, u unit) error {
 		}
 	}
 	if t.replay && !t.judged.stopped {
-		s.again(&t, at)
+		s.take(&t, at)
 		return ctx.Err()
 	}
 	for i, try := range []func(*trial, time.Time){s.rates, s.quota, s.payout} {
@@ -203,8 +208,8 @@ func (p *Past) stageThen() stage {
 	return byRule
 }
 
-// again takes the tokens of what is answered whatever is decided on it. It uses no quota.
-func (s *simulation) again(t *trial, at time.Time) {
+// take takes the tokens of what is answered, or refused, whatever is decided on it. It uses no quota.
+func (s *simulation) take(t *trial, at time.Time) {
 	s.divergeRates(t, t.rule == "")
 	if t.rule == "" {
 		s.rates(t, at)
@@ -343,9 +348,6 @@ func (s *simulation) payoutOf(key counterKey) *used {
 
 // quota takes a unit of each quota, or of none.
 func (s *simulation) quota(t *trial, _ time.Time) {
-	if t.Outcome == decision.Spent {
-		return
-	}
 	place, refused := t.Rule.QuotaPlace()
 	var taken []*used
 	for _, quota := range t.limits.Quotas {
