@@ -59,6 +59,8 @@ type Offered struct {
 	Operation
 	Amount bool // a request may have one
 	Quote  bool // the rules are asked again with a quote
+	// MustBeNamed says that each request is refused until the set names the path: an approval alone has brought it.
+	MustBeNamed bool
 	// Providers are those that serve it, in their order, where one is chosen for each request.
 	Providers []string
 	// Fields are the JSON Schemas of the fields that rules see, by name.

@@ -117,6 +117,20 @@ func TestGate(t *testing.T) {
 	}
 }
 
+// TestWhatMustBeNamed: an operation that an approval alone has brought is refused to all until the set has its path.
+func TestWhatMustBeNamed(t *testing.T) {
+	t.Parallel()
+	facts := someFacts()
+	facts.Operations[4].MustBeNamed = true
+	want := "data.json:1:1: warning: meaning: /bank/transfer is refused to every merchant: an approval alone has brought it, and neither data nor rules name its path (15 merchants)"
+	if told := found(t, fixture(), facts); !slices.Equal(told, []string{want}) {
+		t.Errorf("findings are %q", told)
+	}
+	if told := found(t, with(dataFile, fixtureData[:len(fixtureData)-1]+`, "amounts": {"/bank/transfer": {"max": 5}}}`), facts); told != nil {
+		t.Errorf("findings once it is named are %q", told)
+	}
+}
+
 // TestWithoutAGateway: a directory alone is asked about each kind.
 func TestWithoutAGateway(t *testing.T) {
 	t.Parallel()

@@ -39,6 +39,7 @@ func (g *gate) meaning(source Source) {
 			}
 			g.add(CheckMeaning, known[f.key], file.at(root, f.path, f.reason))
 		}
+		g.unnamed(file, root)
 		g.unsized(file, root)
 		g.strangers()
 	}
@@ -183,6 +184,16 @@ func distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// unnamed warns about operations that are refused because the set does not name their paths.
+func (g *gate) unnamed(file *jsonFile, root *node) {
+	for _, op := range g.facts.Operations {
+		if op.MustBeNamed && !g.set.Names(op.Path) {
+			g.add(CheckMeaning, true, file.at(root, nil, fmt.Sprintf(
+				"%s is refused to every merchant: an approval alone has brought it, and neither data nor rules name its path", op.Path)))
+		}
+	}
 }
 
 // unsized warns about quotas that have no limit unless a merchant has one of its own.

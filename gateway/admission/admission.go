@@ -108,8 +108,8 @@ func (a *Admission) Admit(
 	if err != nil {
 		return a.decided(ctx, ticket, decision.Unjudged, internal(err))
 	}
-	if op.Unnamed && !ticket.set.Names(op.Path) {
-		return a.decided(ctx, ticket, decision.Unnamed, fault.New(fault.PolicyDenied, "The policy does not name this operation yet."))
+	if err := Named(ticket.set, op); err != nil {
+		return a.decided(ctx, ticket, decision.NotNamed, err)
 	}
 	if rule, err := a.allow(ctx, input, ticket); err != nil {
 		return a.decided(ctx, ticket, rule, err)
@@ -371,6 +371,15 @@ func Access(id tenants.Identity, op *catalog.Operation) error {
 	}
 	if scope := ScopeOf(op); !id.Key.Scopes.Has(scope) {
 		return fault.Newf(fault.ScopeMissing, "This key may not do this; it lacks the scope %s.", scope)
+	}
+	return nil
+}
+
+// Named checks that a policy names an operation that an approval alone has brought. The
+// error is POLICY_DENIED.
+func Named(set *policy.Set, op *catalog.Operation) error {
+	if op.Unnamed && !set.Names(op.Path) {
+		return fault.New(fault.PolicyDenied, "The policy does not name this operation yet.")
 	}
 	return nil
 }

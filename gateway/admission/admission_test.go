@@ -193,12 +193,17 @@ func TestUnnamed(t *testing.T) {
 	t.Parallel()
 	op := *operation(t, "/payments/create")
 	op.Unnamed = true
+	key := decision.NewKey([]byte("key"))
 	for module, want := range map[string]fault.Code{
 		rules: fault.PolicyDenied,
 		rules + "\nrefusals contains \"Closed.\" if {\n\tinput.operation.path == \"/payments/create\"\n\tinput.merchant.tier == \"none\"\n}\n": "",
 	} {
-		a := admission.New(compile(t, module), limit.New(), nil, admission.Config{})
+		a := admission.New(compile(t, module), limit.New(), nil, admission.Config{Namer: decision.NewNamer(key, 1)})
 		ticket, err := a.Admit(t.Context(), noon, identity(t, "scale", tenants.Active), &op, body(t, `{"amount": 100}`))
+		facts, opened := key.Open(ticket.DecisionID, noon)
+		if refused := want != ""; opened != nil || refused != (facts.Rule == decision.NotNamed) {
+			t.Errorf("the decision's id tells %v, %v", facts.Rule, opened)
+		}
 		if code(err) != want || want != "" && !strings.Contains(fault.From(err).Message, "does not name this operation") || len(ticket.DecisionID) != 36 {
 			t.Errorf("%q, want %q: %v", code(err), want, err)
 		}

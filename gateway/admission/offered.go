@@ -22,7 +22,7 @@ func Offered(s *catalog.Snapshot) []policy.Offered {
 			Operation: OperationOf(op),
 			// An order's amount comes with its quote, where the request has none.
 			Amount: op.AmountField() != "" || op.Rules.Reserves == movement.ReserveBalance,
-			Quote:  op.Quote,
+			Quote:  op.Quote, MustBeNamed: op.Unnamed,
 			Fields: fieldsOf(op), Providers: op.Providers(),
 		})
 	}

@@ -27,7 +27,11 @@ const tryPolicyTime = 15 * time.Second
 func (c *Console) tryPolicy(x *call, wanted adminapi.PolicyCase) (any, error) {
 	ctx, cancel := context.WithTimeout(x.request.Context(), tryPolicyTime)
 	defer cancel()
-	in, err := c.caseInput(ctx, x.now, wanted)
+	op, ok := c.deps.Catalog.Current().ByPath(wanted.Operation)
+	if !ok {
+		return nil, fault.Invalid("operation", "must be the path of one, such as "+catalog.BalancePath)
+	}
+	in, err := c.caseInput(ctx, x.now, op, wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +43,11 @@ func (c *Console) tryPolicy(x *call, wanted adminapi.PolicyCase) (any, error) {
 	if err != nil {
 		return nil, problemsFault("input", err)
 	}
-	return trialDocument(trial, in), nil
+	answer := trialDocument(trial, in)
+	if err := admission.Named(set, op); err != nil { // before any rule is asked
+		answer.Allow, answer.Reasons = false, []adminapi.PolicyReason{{Reason: fault.From(err).Message}}
+	}
+	return answer, nil
 }
 
 // setToTry is the set that is asked.
@@ -95,7 +103,7 @@ func problemsFault(field string, err error) error {
 }
 
 // caseInput is what rules would see of the request.
-func (c *Console) caseInput(ctx context.Context, now time.Time, wanted adminapi.PolicyCase) (policy.AdmitInput, error) {
+func (c *Console) caseInput(ctx context.Context, now time.Time, op *catalog.Operation, wanted adminapi.PolicyCase) (policy.AdmitInput, error) {
 	none := policy.AdmitInput{}
 	at, err := c.caseTime(now, wanted.At)
 	if err != nil {
@@ -111,11 +119,6 @@ func (c *Console) caseInput(ctx context.Context, now time.Time, wanted adminapi.
 	account, err := c.deps.Merchants.AccountByID(ctx, tenants.MerchantID(wanted.Merchant))
 	if err != nil {
 		return none, notFound(err, "merchant")
-	}
-	offered := c.deps.Catalog.Current()
-	op, ok := offered.ByPath(wanted.Operation)
-	if !ok {
-		return none, fault.Invalid("operation", "must be the path of one, such as "+catalog.BalancePath)
 	}
 	body, err := caseBody(op, wanted.Input)
 	if err != nil {

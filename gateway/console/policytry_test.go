@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,6 +81,14 @@ func TestTryPolicy(t *testing.T) {
 			t.Errorf("%s: the rules saw %+v", name, got)
 		}
 	}
+	unnamed := w.offered()
+	unnamed.MustBeNamed("wallet1")
+	w.catalog.Swap(unnamed)
+	refused := []adminapi.PolicyReason{{Reason: "The policy does not name this operation yet."}}
+	if got, err := w.TryPolicy(t.Context(), transfer); err != nil || got.Allow || !slices.Equal(got.Reasons, refused) {
+		t.Errorf("what only an approval has brought, and the policy does not name: %+v, %v", got, err)
+	}
+	w.catalog.Swap(w.offered())
 	for field, change := range map[string]func(*adminapi.PolicyCase){
 		"operation": func(p *adminapi.PolicyCase) { p.Operation = "/nowhere" },
 		"at":        func(p *adminapi.PolicyCase) { p.At = "tonight" },

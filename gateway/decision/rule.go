@@ -24,6 +24,8 @@ const (
 	DayCount          Rule = 5
 	DestinationAmount Rule = 6
 	DestinationCount  Rule = 7
+	// NotNamed says that an approval alone has brought the operation, and that the policy does not name its path.
+	NotNamed Rule = 10
 
 	firstRate   Rule = 16
 	firstQuota  Rule = 144
@@ -119,4 +121,5 @@ var names = map[Rule]string{
 	Admitted: "none", Unjudged: "the policy could not be evaluated", NoLimits: "no limits", Unnamed: "a rule without a number",
 	DayAmount: "daily amount of transfers", DayCount: "daily number of transfers",
 	DestinationAmount: "daily amount to a destination", DestinationCount: "daily number to a destination",
+	NotNamed: "the policy does not name this operation",
 }

@@ -292,6 +292,7 @@ func (g *gate) known(record *policy.Merchant) impact.Known {
 			return impact.Operation{
 				Operation: policy.Operation{Path: op.Path, Kind: string(admission.KindOf(op)), Provider: op.Provider},
 				Reads:     op.AmountField() != "" || len(op.Fields) > 0, Money: op.Money(), Transfer: op.Kind == manifest.Transfer,
+				MustBeNamed: op.Unnamed,
 			}
 		},
 		Record: func(merchant string, version int64) *policy.Merchant {
@@ -442,6 +443,62 @@ func TestTheSamePolicyChangesNothing(t *testing.T) {
 	report, err := impact.Run(t.Context(), impact.Candidate{Set: before.set}, before.world(), before.past(before.log.Take()))
 	if err != nil || report.Verdict != "equal" || len(report.Rows) != 0 || report.Decisions != int64(len(was)) {
 		t.Errorf("the same policy is %s: %+v, %v", report.Verdict, report.Rows, err)
+	}
+}
+
+// TestWhatMustBeNamed: an operation that an approval alone has brought is refused by each policy that does not name its path.
+func TestWhatMustBeNamed(t *testing.T) {
+	t.Parallel()
+	all := traffic(7, 1000)
+	silent := compile(t)
+	names := compile(t, `refusals contains "Too much."`, `refusals contains "None." if {
+	input.operation.path == "/wallet1/transfer/wallet"
+	input.amount < 1
+}
+
+refusals contains "Too much."`)
+	other := compile(t, "package gerbang", "# New.\npackage gerbang")
+	send := func(set *policy.Set) (*gate, []string) {
+		g := newGate(t, set, tenants.Active)
+		g.offered.MustBeNamed("wallet1")
+		return g, g.sendAll(all)
+	}
+	for name, c := range map[string]struct {
+		before, after *policy.Set
+		verdict       string
+		rule          string
+	}{
+		"named by neither":  {silent, other, "equal", ""},
+		"named no more":     {names, silent, "stricter", "the policy does not name this operation"},
+		"named from now on": {silent, names, "looser", "the policy does not name this operation"},
+		"named as it was":   {names, names, "equal", ""},
+		"refused as it was": {silent, silent, "equal", ""},
+	} {
+		before, was := send(c.before)
+		_, is := send(c.after)
+		minutes := before.log.Take()
+		report, err := impact.Run(t.Context(), impact.Candidate{Set: c.after}, before.world(), before.past(minutes))
+		if err != nil {
+			t.Fatal(err)
+		}
+		onlyTransfers := func(of map[string]int64) map[string]int64 { // what is allowed takes tokens from the others
+			maps.DeleteFunc(of, func(key string, _ int64) bool { return !strings.Contains(key, transfer) })
+			return of
+		}
+		if truth, told := onlyTransfers(differences(all, was, is)), onlyTransfers(toldOf(report)); c.verdict == "equal" && report.Verdict != "equal" ||
+			(c.verdict != "equal") != (len(truth) > 0) || len(truth) != len(told) {
+			t.Errorf("%s: impact tells %s, %v,\nwhat happens is %v", name, report.Verdict, told, truth)
+		}
+		if c.rule != "" && !slices.ContainsFunc(report.Rows, func(r impact.Row) bool { return r.Rule == c.rule && r.Operation == transfer }) {
+			t.Errorf("%s: no row tells why: %+v", name, report.Rows)
+		}
+		for i := range minutes { // nothing of the refused ones was kept
+			minutes[i].Inputs = nil
+		}
+		report, err = impact.Run(t.Context(), impact.Candidate{Set: c.after}, before.world(), before.past(minutes))
+		if err != nil || c.verdict == "looser" && report.Unknown == 0 || c.verdict == "equal" && (report.Verdict != "equal" || report.Unknown != 0) {
+			t.Errorf("%s, without inputs: %s, %d unknown, %v", name, report.Verdict, report.Unknown, err)
+		}
 	}
 }
 

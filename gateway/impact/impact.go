@@ -21,7 +21,12 @@ type Operation struct {
 	Money bool
 	// Transfer says that payout limits count it.
 	Transfer bool
+	// MustBeNamed says that it is refused where the policy does not name its path.
+	MustBeNamed bool
 }
+
+// refusedBy reports whether a set refuses every request for it, because it does not name its path.
+func (o Operation) refusedBy(set *policy.Set) bool { return o.MustBeNamed && !set.Names(o.Path) }
 
 // Input is the body of a request, as policies see it.
 type Input struct {

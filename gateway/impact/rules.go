@@ -19,6 +19,7 @@ type judged struct {
 	same    bool // the rules say what was said then
 	stopped bool // the merchant is not active: it is refused before rules are asked, also what it sends again
 	unknown bool // nobody can tell what they say; what was said then is assumed
+	unnamed bool // the policy does not name the operation, as it has to
 	refuses bool
 	reasons []string
 	input   policy.AdmitInput // that was refused
@@ -72,6 +73,9 @@ func (s *simulation) rules(ctx context.Context, p *Past) (judged, error) {
 	case j.record.Status != string(tenants.Active):
 		j.stopped = true
 		return j, nil
+	case p.Operation.refusedBy(s.candidate.Set):
+		j.unnamed = true
+		return j, nil
 	}
 	in := s.input(p, j.record)
 	candidate, err := s.residual(ctx, s.candidate.Set, in, p.Operation.Reads, true)
@@ -83,7 +87,7 @@ func (s *simulation) rules(ctx context.Context, p *Past) (judged, error) {
 	case p.Input != nil || !p.Operation.Reads:
 		return s.evaluate(ctx, p, j, in)
 	}
-	if j.base != nil {
+	if j.base != nil && !p.Operation.refusedBy(j.base) { // which asked no rule
 		base, err := s.residual(ctx, j.base, s.input(p, p.Record), true, false)
 		if err != nil {
 			return j, err

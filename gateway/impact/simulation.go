@@ -252,6 +252,8 @@ func (s *simulation) rulesSay(ctx context.Context, t *trial, unlimited bool) (er
 	switch {
 	case t.judged.stopped:
 		t.rule = "merchant not active"
+	case t.judged.unnamed:
+		t.rule = decision.NotNamed.String()
 	case t.judged.same && t.refusedByRule():
 		t.rule = RuleName(t.judged.base, t.Rule, t.then)
 	case t.judged.refuses:

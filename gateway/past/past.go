@@ -275,6 +275,7 @@ func (r *Reader) operation(path string) impact.Operation {
 	return impact.Operation{
 		Operation: admission.OperationOf(op),
 		Reads:     op.AmountField() != "" || len(op.Fields) > 0 || op.Quote, Money: op.Money(), Transfer: op.Rules.Reserves == movement.ReserveLimits,
+		MustBeNamed: op.Unnamed,
 	}
 }
 
