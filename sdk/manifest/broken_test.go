@@ -37,6 +37,11 @@ var broken = map[string]struct {
 		replaced(`"path": "/shop/rates"`, `"path": "/ppob/products"`),
 		`/operations/3/path: /ppob/products belongs to the contract ppob@1: say "implements": "ppob@1", or take a path of your own`,
 	},
+	"a contract's path beside another contract": {
+		text(strings.Replace(minimal, `"lookup"`, `"operations": [{"path": "/ppob/products", "kind": "query", "summary": "Products", "timeout": "5s",
+			"request": {"type": "object"}, "result": {"type": "array"}, "response": {"type": "array"}}], "lookup"`, 1)),
+		`/operations/0/path: /ppob/products belongs to the contract ppob@1: say "implements": "ppob@1", or take a path of your own`,
+	},
 	"a connection that is a text": {replaced(`"connection": {"type": "object"}`, `"connection": {"type": "string"}`), `/connection: must be the schema of an object: say "type": "object"`},
 	"a request that is a text": {
 		replaced(`"timeout": "5s",

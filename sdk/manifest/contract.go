@@ -163,18 +163,14 @@ func (m *Manifest) checkForeign(all map[string]contract, faults *Faults) {
 		if name == m.Implements {
 			continue
 		}
-		for i, given := range m.Operations {
+		for _, given := range m.Operations {
 			theirs, taken := all[name].operation(given.Path)
 			if !taken {
 				continue
 			}
 			theirs.Timeout = given.Timeout
 			if !maps.EqualFunc(members(theirs), members(given), sameButTexts) {
-				place := m.place(given.Path)
-				if place != "/implements" {
-					place = pointer("operations", strconv.Itoa(i), "path")
-				}
-				faults.add(place, `%s belongs to the contract %s: say "implements": %q, or take a path of your own`, given.Path, name, name)
+				faults.add(m.place(given.Path)+"/path", `%s belongs to the contract %s: say "implements": %q, or take a path of your own`, given.Path, name, name)
 			}
 		}
 	}
