@@ -127,7 +127,7 @@ type pluginCollector struct{ plugins Plugins }
 
 var (
 	pluginUp        = describe("up", "Whether the plugin's process runs.", "provider")
-	pluginRestarts  = describe("restarts_total", "How often the plugin's process was started again.", "provider")
+	pluginRestarts  = describe("restarts_total", "How often the plugin's process was started again after it had ended.", "provider")
 	pluginInFlight  = describe("calls_in_flight", "Calls that the plugin works on.", "provider")
 	pluginMax       = describe("calls_in_flight_limit", "Calls that the plugin may work on at once.", "provider")
 	pluginBreaker   = describe("breaker_state", "The state of the provider's own circuit, or of the shared account's where that is worse: 0 closed, 1 half-open, 2 open.", "provider", "mode", "method")

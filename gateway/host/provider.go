@@ -31,9 +31,9 @@ type provider struct {
 	manifest  *manifest.Manifest   // nil until one is known; then it changes with the version alone
 	current   *process
 	changed   chan struct{} // closed when current becomes another
-	starts    int
-	down      time.Time // since when no process runs; zero while one does
-	failing   bool      // the last try to start a process failed
+	restarts  int           // of processes that had ended; a version that takes over is none
+	down      time.Time     // since when no process runs; zero while one does
+	failing   bool          // the last try to start a process failed
 	lastFault string
 }
 
@@ -43,6 +43,7 @@ type version struct {
 	tried    chan struct{}      // closed once the first try to start it is over
 	end      context.CancelFunc // its supervision; nil before that begins
 	manifest *manifest.Manifest // its own; nil until one is known
+	ran      bool
 }
 
 func newVersion(spec Spec) *version {
@@ -239,12 +240,16 @@ func (p *provider) publish(v *version, next *process) bool {
 		return false
 	}
 	p.run(next)
-	p.starts++
 	return true
 }
 
-// run makes a process the one that is called. The caller holds the lock.
+// run makes a process of the version that is approved the one that is called. The caller
+// holds the lock.
 func (p *provider) run(next *process) {
+	if p.version.ran {
+		p.restarts++
+	}
+	p.version.ran = true
 	p.current, next.since = next, time.Now()
 	p.down, p.failing = time.Time{}, false
 	close(p.changed)

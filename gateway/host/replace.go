@@ -145,7 +145,6 @@ func (h *Host) swap(c *candidate) error {
 	old, replaced := p.version, p.current
 	p.version, p.manifest, c.version.manifest, p.lastFault = c.version, m, m, ""
 	p.run(c.running)
-	p.starts++
 	if replaced != nil {
 		replaced.retire()
 	}
@@ -195,7 +194,6 @@ func (h *Host) admit(p *provider, m *manifest.Manifest, c *candidate) error {
 	if c != nil {
 		c.version.manifest, p.version = m, c.version
 		p.run(c.running)
-		p.starts++
 	}
 	h.roster.Store(next)
 	take()

@@ -361,7 +361,7 @@ func TestReplaceWhatIsDown(t *testing.T) {
 	if err := h.Restart(t.Context(), "one"); err != nil {
 		t.Fatal(err)
 	}
-	if s := h.Status()[0]; s.PID == first.PID || !s.Running || s.Version != first.Version {
+	if s := h.Status()[0]; s.PID == first.PID || !s.Running || s.Version != first.Version || s.Restarts != 0 {
 		t.Errorf("restarted: %+v, before %+v", s, first)
 	}
 	if err := syscall.Kill(h.Status()[0].PID, syscall.SIGKILL); err != nil { // who took over is supervised, too
@@ -370,7 +370,7 @@ func TestReplaceWhatIsDown(t *testing.T) {
 	if r := h.Call(t.Context(), ofOne, u.buy("s"), patience); r.Outcome == sdk.NotSent || r.Outcome == sdk.Refused {
 		t.Errorf("got %+v", r)
 	}
-	until(t, "it runs again", func() bool { return h.Status()[0].Running })
+	until(t, "it runs again", func() bool { s := h.Status()[0]; return s.Running && s.Restarts == 1 })
 }
 
 // TestAddAndRemove: a plugin comes and goes while another is called.

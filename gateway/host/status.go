@@ -16,10 +16,10 @@ type Status struct {
 	PID                               int       // zero while it does not run
 	Since                             time.Time // of the running process
 	Down                              time.Time // since when none runs; zero while one does
-	Restarts                          int
-	LastFault                         string // why a process last ended or could not start
-	InFlight, MaxInFlight             int    // of calls
-	Memory                            int64  // bytes that it uses, zero where nobody knows
+	Restarts                          int       // of a process that had ended
+	LastFault                         string    // why a process last ended or could not start
+	InFlight, MaxInFlight             int       // of calls
+	Memory                            int64     // bytes that it uses, zero where nobody knows
 	Latency                           Latency
 	Faults                            []Fault // the newest first
 	Breakers                          []BreakerStatus
@@ -63,7 +63,7 @@ func (p *provider) status() Status {
 	if p.manifest != nil {
 		s.Version, s.Digest = p.manifest.Version, p.manifest.Digest()
 	}
-	s.Restarts, s.Down, s.LastFault = max(0, p.starts-1), p.down, p.lastFault
+	s.Restarts, s.Down, s.LastFault = p.restarts, p.down, p.lastFault
 	if p.current != nil {
 		s.Running, s.PID, s.Since = true, int(p.current.program.pid.Load()), p.current.since
 		if used, err := confine.UsageOf(s.PID); err == nil {
