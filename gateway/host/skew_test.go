@@ -101,10 +101,10 @@ func TestWireOnlyGrows(t *testing.T) {
 	}
 }
 
-// olderWire has what interface 0 had, and nothing else.
-func olderWire(t *testing.T) *descriptorpb.FileDescriptorProto {
+// olderWire has what an interface had, and nothing else.
+func olderWire(t *testing.T, number int) *descriptorpb.FileDescriptorProto {
 	t.Helper()
-	wire, had := wireNow(), wireLines(t, 0)
+	wire, had := wireNow(), wireLines(t, number)
 	trim(wire, func(line string) bool { return slices.Contains(had, line) })
 	return wire
 }
@@ -236,11 +236,21 @@ func callOf(reference string) sdk.Call {
 	return c
 }
 
-// TestOlderPlugin: a plugin of the wire before is called as ever. What it does not have
+// TestOlderPlugin: a plugin of each wire before is called as ever. What it does not have
 // is never taken for an answer, whatever its manifest says.
 func TestOlderPlugin(t *testing.T) {
 	t.Parallel()
-	h := startHost(t, calm, Config{Specs: []Spec{wireSpec(t, "older", olderWire(t), manifestOf("older"), map[string]string{
+	for number := range manifest.Interface {
+		t.Run(fmt.Sprintf("interface %d", number), func(t *testing.T) {
+			t.Parallel()
+			olderPlugin(t, number)
+		})
+	}
+}
+
+func olderPlugin(t *testing.T, number int) {
+	t.Helper()
+	h := startHost(t, calm, Config{Specs: []Spec{wireSpec(t, "older", olderWire(t, number), manifestOf("older"), map[string]string{
 		"Call":      `{"outcome": "OUTCOME_PENDING", "providerReference": "p-$reference", "data": "e30="}`,
 		"Call/lost": `{"outcome": "OUTCOME_UNKNOWN", "blame": "BLAME_UPSTREAM", "detail": "503"}`,
 		"Lookup":    `{"update": {"reference": "$reference", "status": "STATUS_DONE", "amount": "100", "currency": "IDR"}}`,
