@@ -82,11 +82,14 @@ func (o Outcome) String() string {
 type Blame int
 
 // Whose fault it is. The upstream's faults open the breaker; a refusal is no
-// fault. A fault of our own account alerts the operator.
+// fault. A fault of our own account opens that account's breaker and alerts the
+// operator. BlameLimit is for an account that asks more often than it may, such as
+// 429: it opens that account's breaker, too, and alerts nobody, since it passes.
 const (
 	BlameNone Blame = iota
 	BlameUpstream
 	BlameAccount
+	BlameLimit
 )
 
 // FieldFault is what a refusal says of one field of the request.

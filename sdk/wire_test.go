@@ -195,6 +195,7 @@ func TestEnumsHaveTheWiresNumbers(t *testing.T) {
 		{int(BlameNone), int(pluginpb.Blame_BLAME_NONE)},
 		{int(BlameUpstream), int(pluginpb.Blame_BLAME_UPSTREAM)},
 		{int(BlameAccount), int(pluginpb.Blame_BLAME_ACCOUNT)},
+		{int(BlameLimit), int(pluginpb.Blame_BLAME_LIMIT)},
 		{int(StatusUnknown), int(pluginpb.Status_STATUS_UNKNOWN)},
 		{int(StatusNotFound), int(pluginpb.Status_STATUS_NOT_FOUND)},
 		{int(StatusPending), int(pluginpb.Status_STATUS_PENDING)},
@@ -206,8 +207,8 @@ func TestEnumsHaveTheWiresNumbers(t *testing.T) {
 			t.Errorf("%d is %d on the wire", pair.ours, pair.wire)
 		}
 	}
-	if n := len(pluginpb.Outcome_name) + len(pluginpb.Blame_name) + len(pluginpb.Status_name); n != 14 {
-		t.Errorf("the wire has %d values, this test 14", n)
+	if n := len(pluginpb.Outcome_name) + len(pluginpb.Blame_name) + len(pluginpb.Status_name); n != 15 {
+		t.Errorf("the wire has %d values, this test 15", n)
 	}
 }
 

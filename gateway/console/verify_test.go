@@ -90,6 +90,7 @@ func TestWhatIsNotVerifiedIsNotStored(t *testing.T) {
 		"refused":                 {refused, false, http.StatusUnprocessableEntity, "credentials", "bank refuses these credentials, and nothing was stored: The key is unknown."},
 		"refused, whatever":       {refused, true, http.StatusUnprocessableEntity, "credentials", "The key is unknown."},
 		"our account's fault":     {sdk.DidNotSend(sdk.BlameAccount, "401 INVALID"), true, http.StatusUnprocessableEntity, "credentials", "401 INVALID"},
+		"asked too often":         {sdk.DidNotSend(sdk.BlameLimit, "429"), false, http.StatusInternalServerError, "", "could not be asked"},
 		"wordless":                {sdk.Result{Outcome: sdk.Refused}, false, http.StatusUnprocessableEntity, "credentials", "it does not say why"},
 		"down":                    {sdk.DidNotSend(sdk.BlameUpstream, "connection refused"), false, http.StatusInternalServerError, "", "could not be asked"},
 		"unclear":                 {sdk.DontKnow(sdk.BlameUpstream, "503"), false, http.StatusInternalServerError, "", "--unverified"},

@@ -122,8 +122,8 @@ func healthOf(caller context.Context, r sdk.Result, err error, took, timeout tim
 		return neutral
 	case err != nil || slow || r.Blame == sdk.BlameUpstream && r.Outcome != sdk.Refused:
 		return fault
-	case r.Blame == sdk.BlameAccount && r.Outcome != sdk.Refused:
-		return accountFault // a key that is not taken, a limit of its own
+	case againstOwn(r.Blame) && r.Outcome != sdk.Refused:
+		return accountFault
 	case r.Outcome == sdk.NotSent || r.Outcome == sdk.Unknown:
 		return neutral // for reasons of our own, such as a passed send_by
 	}
@@ -137,13 +137,17 @@ func healthOfLookup(caller context.Context, f sdk.StatusUpdate, err error, took,
 		return neutral
 	case err != nil || slow || f.Blame == sdk.BlameUpstream:
 		return fault
-	case f.Blame == sdk.BlameAccount:
+	case againstOwn(f.Blame):
 		return accountFault
 	case f.Status == sdk.StatusUnknown:
 		return neutral
 	}
 	return nil
 }
+
+// againstOwn tells of a blame that it is the account's alone: a key that is not taken, a
+// limit that it has reached.
+func againstOwn(b sdk.Blame) bool { return b == sdk.BlameAccount || b == sdk.BlameLimit }
 
 // pluginEnded reports that the plugin's process has, or the stream of its calls, which is
 // no fault of the account that was asked, nor of the upstream. Whoever keeps plugins

@@ -38,6 +38,7 @@ func TestHealthOf(t *testing.T) {
 		"not sent, blamed":          {result: sdk.DidNotSend(sdk.BlameUpstream, ""), want: fault},
 		"not sent":                  {result: sdk.DidNotSend(sdk.BlameNone, ""), want: neutral},
 		"our account":               {result: sdk.DidNotSend(sdk.BlameAccount, ""), want: accountFault},
+		"our account's limit":       {result: sdk.DidNotSend(sdk.BlameLimit, ""), want: accountFault},
 		"a panic":                   {result: sdk.DontKnow(sdk.BlameNone, ""), want: neutral},
 		"transport":                 {err: broken, want: fault},
 		"the plugin ended":          {err: fmt.Errorf("%w: connection reset", errEnded), took: limit, want: neutral},
@@ -67,13 +68,14 @@ func TestHealthOfLookup(t *testing.T) {
 		took   time.Duration
 		want   health
 	}{
-		"found":       {update: sdk.StatusUpdate{Status: sdk.StatusDone}},
-		"not found":   {update: sdk.StatusUpdate{Status: sdk.StatusNotFound}},
-		"blamed":      {update: sdk.NoStatus(sdk.BlameUpstream, ""), want: fault},
-		"no status":   {update: sdk.NoStatus(sdk.BlameNone, ""), want: neutral},
-		"our account": {update: sdk.NoStatus(sdk.BlameAccount, ""), want: accountFault},
-		"transport":   {err: errors.New("x"), want: fault},
-		"slow":        {update: sdk.StatusUpdate{Status: sdk.StatusDone}, took: 6 * time.Second, want: fault},
+		"found":               {update: sdk.StatusUpdate{Status: sdk.StatusDone}},
+		"not found":           {update: sdk.StatusUpdate{Status: sdk.StatusNotFound}},
+		"blamed":              {update: sdk.NoStatus(sdk.BlameUpstream, ""), want: fault},
+		"no status":           {update: sdk.NoStatus(sdk.BlameNone, ""), want: neutral},
+		"our account":         {update: sdk.NoStatus(sdk.BlameAccount, ""), want: accountFault},
+		"our account's limit": {update: sdk.NoStatus(sdk.BlameLimit, ""), want: accountFault},
+		"transport":           {err: errors.New("x"), want: fault},
+		"slow":                {update: sdk.StatusUpdate{Status: sdk.StatusDone}, took: 6 * time.Second, want: fault},
 	}
 	for name, c := range cases {
 		if got := healthOfLookup(t.Context(), c.update, c.err, c.took, 10*time.Second); got != c.want {

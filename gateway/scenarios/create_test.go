@@ -413,6 +413,17 @@ func TestPendingWithoutAnOffer(t *testing.T) {
 	})
 }
 
+// TestALimitOfOurAccountIsNotListed: it passes by itself, and the breaker tells where it
+// does not.
+func TestALimitOfOurAccountIsNotListed(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(w *world) {
+		w.up.outcome = outcome{"our account asks too often", false, 0, func(json.RawMessage) sdk.Result { return sdk.DidNotSend(sdk.BlameLimit, "429") }}
+		w.want(w.create("A"), "PROVIDER_UNAVAILABLE no later")
+		w.wantListed()
+	})
+}
+
 // TestAFaultOfOurAccountIsListed: nobody but an operator can mend it, so it is
 // told: each kind once however often it happens, and again where it goes on after
 // somebody has resolved it.

@@ -87,6 +87,7 @@ const (
 	Blame_BLAME_NONE     Blame = 0
 	Blame_BLAME_UPSTREAM Blame = 1 // down, slow, overloaded: counts for the breaker; with a refusal: the upstream was asked
 	Blame_BLAME_ACCOUNT  Blame = 2 // our credentials or deposit: an operator is alerted
+	Blame_BLAME_LIMIT    Blame = 3 // our account asks more often than it may: counts for its own breaker, and passes by itself
 )
 
 // Enum value maps for Blame.
@@ -95,11 +96,13 @@ var (
 		0: "BLAME_NONE",
 		1: "BLAME_UPSTREAM",
 		2: "BLAME_ACCOUNT",
+		3: "BLAME_LIMIT",
 	}
 	Blame_value = map[string]int32{
 		"BLAME_NONE":     0,
 		"BLAME_UPSTREAM": 1,
 		"BLAME_ACCOUNT":  2,
+		"BLAME_LIMIT":    3,
 	}
 )
 
@@ -2283,12 +2286,13 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\fOUTCOME_DONE\x10\x01\x12\x13\n" +
 	"\x0fOUTCOME_PENDING\x10\x02\x12\x13\n" +
 	"\x0fOUTCOME_REFUSED\x10\x03\x12\x14\n" +
-	"\x10OUTCOME_NOT_SENT\x10\x04*>\n" +
+	"\x10OUTCOME_NOT_SENT\x10\x04*O\n" +
 	"\x05Blame\x12\x0e\n" +
 	"\n" +
 	"BLAME_NONE\x10\x00\x12\x12\n" +
 	"\x0eBLAME_UPSTREAM\x10\x01\x12\x11\n" +
-	"\rBLAME_ACCOUNT\x10\x02*~\n" +
+	"\rBLAME_ACCOUNT\x10\x02\x12\x0f\n" +
+	"\vBLAME_LIMIT\x10\x03*~\n" +
 	"\x06Status\x12\x12\n" +
 	"\x0eSTATUS_UNKNOWN\x10\x00\x12\x14\n" +
 	"\x10STATUS_NOT_FOUND\x10\x01\x12\x12\n" +
