@@ -63,7 +63,7 @@ func TestWhatACreationProves(t *testing.T) {
 		"a link with a wrong key":        {snapPath, aLink, reply{401, `{"error_messages":["wrong ` + testKey + `"]}`}, sdk.NotSent, sdk.BlameAccount},
 		"a charge with a wrong key":      {chargePath, aQRIS, reply{401, `{"status_code":"401","status_message":"wrong ` + testKey + `"}`}, sdk.NotSent, sdk.BlameAccount},
 		"a channel that is not active":   {chargePath, aQRIS, reply{402, `{"status_code":"402","status_message":"Payment channel is not activated."}`}, sdk.NotSent, sdk.BlameAccount},
-		"too often":                      {snapPath, aLink, reply{429, `{"error_messages":["slow down"]}`}, sdk.NotSent, 0},
+		"too often":                      {snapPath, aLink, reply{429, `{"error_messages":["slow down"]}`}, sdk.NotSent, sdk.BlameLimit},
 		"the Snap API fails":             {snapPath, aLink, reply{500, `{"error_messages":["internal server error"]}`}, sdk.Unknown, sdk.BlameUpstream},
 		"the Core API fails":             {chargePath, aQRIS, reply{500, `{"status_code":"500","status_message":"internal server error"}`}, sdk.Unknown, sdk.BlameUpstream},
 		"a proxy's 400":                  {snapPath, aLink, reply{400, `<html>`}, sdk.Unknown, sdk.BlameUpstream},

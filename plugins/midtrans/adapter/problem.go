@@ -41,7 +41,7 @@ func (c *client) foreign(what string, status int) *problem {
 	case http.StatusUnauthorized:
 		p.verdict, p.blame = turnedAway, sdk.BlameAccount
 	case http.StatusTooManyRequests:
-		p.verdict, p.blame = turnedAway, sdk.BlameNone
+		p.verdict, p.blame = turnedAway, sdk.BlameLimit
 	}
 	return p
 }
@@ -55,7 +55,7 @@ func (c *client) judge(what string, code int, message string) *problem {
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusGone:
 		p.verdict, p.blame = turnedAway, sdk.BlameAccount // the key, or a channel that is not active
 	case http.StatusTooManyRequests:
-		p.verdict = turnedAway
+		p.verdict, p.blame = turnedAway, sdk.BlameLimit
 	case http.StatusBadRequest:
 		p.verdict = refused
 		if strings.Contains(message, "order_id") {

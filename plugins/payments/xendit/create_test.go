@@ -168,7 +168,7 @@ func TestCreateOutcomes(t *testing.T) {
 		"key may not":             {reply{403, failure("REQUEST_FORBIDDEN_ERROR", "no")}, sdk.NotSent, sdk.BlameAccount},
 		"channel not active":      {reply{403, failure("CHANNEL_NOT_ACTIVATED", "no")}, sdk.NotSent, sdk.BlameAccount},
 		"no channel":              {reply{400, failure("NO_COLLECTION_METHODS_ERROR", "no")}, sdk.NotSent, sdk.BlameAccount},
-		"too fast":                {reply{429, failure("RATE_LIMIT_EXCEEDED", "slow down")}, sdk.NotSent, sdk.BlameNone},
+		"too fast":                {reply{429, failure("RATE_LIMIT_EXCEEDED", "slow down")}, sdk.NotSent, sdk.BlameLimit},
 		"channel down":            {reply{503, failure("CHANNEL_UNAVAILABLE", "later")}, sdk.NotSent, sdk.BlameUpstream},
 		"a proxy's 503":           {reply{503, "<html>503</html>"}, sdk.Unknown, sdk.BlameUpstream},
 		"another 503":             {reply{503, failure("SERVER_ERROR", "?")}, sdk.Unknown, sdk.BlameUpstream},

@@ -269,7 +269,7 @@ func TestRateLimit(t *testing.T) {
 	w.made(linkBody, 50000)
 	second := w.call(linkBody, 50000)
 	second.Reference = "gb-0002"
-	if result := w.create(t.Context(), second); result.Outcome != sdk.NotSent || result.Blame != sdk.BlameNone {
+	if result := w.create(t.Context(), second); result.Outcome != sdk.NotSent || result.Blame != sdk.BlameLimit {
 		t.Errorf("got %+v", result)
 	}
 	w.exist(1)

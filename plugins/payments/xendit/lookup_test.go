@@ -77,7 +77,7 @@ func TestLookupInvoice(t *testing.T) {
 		"a new status":      {reply{200, anInvoice("VOIDED", "")}, want{blame: sdk.BlameUpstream}},
 		"another invoice":   {reply{200, anInvoice("PAID", `,"id":"6748105a77f16ebe0cc583a7"`)}, want{blame: sdk.BlameUpstream}},
 		"wrong key":         {reply{401, failure("INVALID_API_KEY", "no")}, want{blame: sdk.BlameAccount}},
-		"too fast":          {reply{429, failure("RATE_LIMIT_EXCEEDED", "no")}, want{}},
+		"too fast":          {reply{429, failure("RATE_LIMIT_EXCEEDED", "no")}, want{blame: sdk.BlameLimit}},
 		"server error":      {reply{500, failure("SERVER_ERROR", "no")}, want{blame: sdk.BlameUpstream}},
 		"garbage":           {reply{200, "]["}, want{blame: sdk.BlameUpstream}},
 		"fraction of money": {reply{200, anInvoice("PAID", `,"paid_amount":99.5`)}, want{blame: sdk.BlameUpstream}},

@@ -78,7 +78,7 @@ func (c *client) judge(what string, status int, body []byte) *problem {
 	case status == http.StatusUnauthorized, accountCodes[p.code] && status < 500, key:
 		p.verdict, p.blame = turnedAway, sdk.BlameAccount
 	case status == http.StatusTooManyRequests:
-		p.verdict = turnedAway
+		p.verdict, p.blame = turnedAway, sdk.BlameLimit
 	case status == http.StatusConflict, status/100 == 4 && strings.Contains(p.code, "DUPLICATE"):
 		p.verdict = unclear // something of that name exists: perhaps our own earlier attempt
 	case status == http.StatusServiceUnavailable && p.code == "CHANNEL_UNAVAILABLE":

@@ -28,7 +28,7 @@ func TestAKeyIsVerified(t *testing.T) {
 			outcome: sdk.NotSent, blame: sdk.BlameAccount, says: "no permission",
 		},
 		"down":       {answer: reply{503, `<html>`}, outcome: sdk.Unknown, blame: sdk.BlameUpstream},
-		"too often":  {answer: reply{429, `{"error_code":"RATE_LIMIT_EXCEEDED"}`}, outcome: sdk.NotSent},
+		"too often":  {answer: reply{429, `{"error_code":"RATE_LIMIT_EXCEEDED"}`}, outcome: sdk.NotSent, blame: sdk.BlameLimit},
 		"no list":    {answer: reply{200, `{"invoices":[]}`}, outcome: sdk.Unknown, blame: sdk.BlameUpstream},
 		"a redirect": {answer: reply{302, ``}, outcome: sdk.Unknown, blame: sdk.BlameUpstream},
 	} {

@@ -83,7 +83,11 @@ func (c *client) read(m message, answer upstream.Answer) (json.RawMessage, *prob
 		Message upstream.Text   `json:"message"` // of an upstream that is broken, and has no data
 	}
 	if err := json.Unmarshal(answer.Body, &envelope); err != nil {
-		return nil, c.garbled(m, fmt.Sprintf("%d: %v", answer.Status, err))
+		p := c.garbled(m, fmt.Sprintf("%d: %v", answer.Status, err))
+		if answer.Status == http.StatusTooManyRequests {
+			p.blame = sdk.BlameLimit
+		}
+		return nil, p
 	}
 	if len(envelope.Data) == 0 || string(envelope.Data) == "null" {
 		p := c.garbled(m, fmt.Sprintf("%d: the answer has no data", answer.Status))

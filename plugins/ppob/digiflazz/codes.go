@@ -8,7 +8,8 @@ const (
 	success                  // it is done
 	underway                 // its end comes later
 	ours                     // our account, or our request: nothing was bought, and no merchant can help it
-	again                    // this request, not the transaction: asked too often, or a name that is taken
+	limited                  // this request, not the transaction: our account has asked too often
+	again                    // this request, not the transaction: a name that is taken
 	product                  // the product, or its seller
 	destination              // the customer number
 	amount                   // the amount of a product of open amount
@@ -46,9 +47,9 @@ var reasons = map[string]reason{
 	"88":          {ours, "our account may not do this"},
 
 	codeTaken: {again, "the ref_id is not unique"},
-	"83":      {again, "the price list was asked for too often"},
-	"85":      {again, "asked too often, one minute must pass"},
-	"86":      {again, "too many checks of electricity meters"},
+	"83":      {limited, "the price list was asked for too often"},
+	"85":      {limited, "asked too often, one minute must pass"},
+	"86":      {limited, "too many checks of electricity meters"},
 
 	"43": {product, "The product does not exist or is switched off."},
 	"53": {product, "The product is not available now."},
@@ -90,7 +91,7 @@ var reasons = map[string]reason{
 // account, which hit every request alike. What is no code of two digits says
 // nothing either.
 func aboutRequest(rc string) bool {
-	if class := reasons[rc].class; class == ours || class == again {
+	if class := reasons[rc].class; class == ours || class == limited || class == again {
 		return true
 	}
 	return len(rc) != 2 || rc[0] == '4'

@@ -22,7 +22,8 @@ type expected struct {
 
 var (
 	oursIsAtFault  = expected{sdk.NotSent, sdk.NotSent, "", sdk.BlameAccount, sdk.StatusUnknown}
-	askedTooOften  = expected{sdk.Unknown, sdk.NotSent, "", sdk.BlameNone, sdk.StatusUnknown}
+	askedTooOften  = expected{sdk.Unknown, sdk.NotSent, "", sdk.BlameLimit, sdk.StatusUnknown}
+	nameIsTaken    = expected{sdk.Unknown, sdk.NotSent, "", sdk.BlameNone, sdk.StatusUnknown}
 	noProduct      = expected{sdk.Refused, sdk.Refused, sdk.RefuseProduct, sdk.BlameNone, sdk.StatusFailed}
 	noDestination  = expected{sdk.Refused, sdk.Refused, sdk.RefuseDestination, sdk.BlameNone, sdk.StatusFailed}
 	otherwise      = expected{sdk.Refused, sdk.Refused, sdk.RefuseOther, sdk.BlameNone, sdk.StatusFailed}
@@ -41,7 +42,7 @@ var everyCode = map[string]struct {
 	"43": {"Gagal", expected{sdk.Refused, sdk.Refused, sdk.RefuseProduct, sdk.BlameNone, sdk.StatusUnknown}},
 	"44": {"Gagal", oursIsAtFault}, "45": {"Gagal", oursIsAtFault},
 	"47": {"Gagal", expected{sdk.Refused, sdk.Refused, sdk.RefuseOther, sdk.BlameNone, sdk.StatusUnknown}},
-	"49": {"Gagal", askedTooOften},
+	"49": {"Gagal", nameIsTaken},
 	"50": {"Gagal", noDestination}, "51": {"Gagal", noDestination}, "52": {"Gagal", noDestination},
 	"53": {"Gagal", noProduct}, "54": {"Gagal", noDestination}, "55": {"Gagal", noProduct}, "56": {"Gagal", otherwise},
 	"57": {"Gagal", noDestination}, "58": {"Gagal", noProduct}, "59": {"Gagal", noDestination}, "60": {"Gagal", noDestination},

@@ -144,7 +144,7 @@ func (r reply) noBill() sdk.Result {
 		result := r.refusal(sdk.RefuseRequest)
 		result.Blame = sdk.BlameUpstream // which has looked at the number
 		return result
-	case r.verdict == turnedAway, r.class == again:
+	case r.verdict == turnedAway, r.class == limited, r.class == again:
 		return sdk.DidNotSend(r.blame, r.detail)
 	}
 	return sdk.DontKnow(r.blame, r.detail)

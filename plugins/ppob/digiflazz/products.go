@@ -148,7 +148,7 @@ func (c *client) noList(m message, data json.RawMessage) (throttled bool, p *pro
 	r := c.judge(m, a, "")
 	p = &problem{blame: r.blame, detail: m.path + ": " + r.detail}
 	switch r.class {
-	case again:
+	case limited, again:
 		// Too often is no fault of the upstream's, and must not keep orders away.
 		return true, p
 	case ours:

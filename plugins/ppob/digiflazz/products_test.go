@@ -111,7 +111,7 @@ func TestProductsNeedBothLists(t *testing.T) {
 		want  sdk.Outcome
 		blame sdk.Blame
 	}{
-		"asked too often":     {canned{400, throttled}, sdk.NotSent, sdk.BlameNone},
+		"asked too often":     {canned{400, throttled}, sdk.NotSent, sdk.BlameLimit},
 		"a wrong key":         {canned{400, `{"data":{"rc":"41","status":"Gagal"}}`}, sdk.NotSent, sdk.BlameAccount},
 		"a wrong key, bare":   {canned{400, `{"data":{"rc":"41","message":"m"}}`}, sdk.NotSent, sdk.BlameAccount},
 		"another code":        {canned{200, `{"data":{"rc":"55","status":"Gagal"}}`}, sdk.Unknown, sdk.BlameUpstream},

@@ -221,7 +221,7 @@ func TestInquiriesWithoutABill(t *testing.T) {
 		"an unknown SKU": {canned{400, `{"data":{"rc":"43","status":"Gagal"}}`}, sdk.Refused, sdk.RefuseProduct, sdk.BlameUpstream},
 		"no bill":        {canned{200, `{"data":{"rc":"60","status":"Gagal"}}`}, sdk.Refused, sdk.RefuseDestination, sdk.BlameUpstream},
 		"a wrong key":    {canned{400, `{"data":{"rc":"41","status":"Gagal"}}`}, sdk.NotSent, "", sdk.BlameAccount},
-		"too often":      {canned{400, `{"data":{"rc":"85","status":"Gagal"}}`}, sdk.NotSent, "", sdk.BlameNone},
+		"too often":      {canned{400, `{"data":{"rc":"85","status":"Gagal"}}`}, sdk.NotSent, "", sdk.BlameLimit},
 		"no answer":      {canned{502, `<html>`}, sdk.Unknown, "", sdk.BlameUpstream},
 	} {
 		up := newStub(t, map[string]canned{"/transaction inq-pasca": c.reply})

@@ -108,6 +108,8 @@ func (c *client) judge(m message, a answer, reference string) reply {
 		r.verdict, r.text = pending, reasons["03"].text
 	case why.class == ours && (a.Status == statusFailed || a.Status == ""):
 		r.verdict, r.blame = turnedAway, sdk.BlameAccount
+	case why.class == limited && (a.Status == statusFailed || a.Status == ""):
+		r.verdict, r.blame = unclear, sdk.BlameLimit // whatever has been done before it
 	case why.class == again && (a.Status == statusFailed || a.Status == ""):
 		r.verdict = unclear // whatever has been done before it
 	case why.class > again && a.Status == statusFailed:

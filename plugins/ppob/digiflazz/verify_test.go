@@ -25,7 +25,7 @@ func TestAnAccountIsVerified(t *testing.T) {
 			answer: canned{400, `{"data":{"rc":"41","message":"` + testKey + ` ` + testSecret + `"}}`}, outcome: sdk.NotSent,
 			blame: sdk.BlameAccount, says: "[secret] [secret]",
 		},
-		"too often": {answer: canned{400, `{"data":{"rc":"85","message":"x","status":"Gagal"}}`}, outcome: sdk.Unknown},
+		"too often": {answer: canned{400, `{"data":{"rc":"85","message":"x","status":"Gagal"}}`}, outcome: sdk.Unknown, blame: sdk.BlameLimit},
 		"nothing":   {answer: canned{200, `{"data":{}}`}, outcome: sdk.Unknown, blame: sdk.BlameUpstream},
 		"a list":    {answer: canned{200, `{"data":[]}`}, outcome: sdk.Unknown, blame: sdk.BlameUpstream},
 		"down":      {answer: canned{502, `<html>`}, outcome: sdk.Unknown, blame: sdk.BlameUpstream},

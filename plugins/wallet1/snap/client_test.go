@@ -245,7 +245,7 @@ func TestWhatNeverGotAConnectionWasNotSent(t *testing.T) {
 		for _, way := range []string{"symmetric", "asymmetric"} {
 			c := connect(t, url, "signature", way)
 			a := newAdapter(t)
-			checkResult(t, name, a.sendToWallet(t.Context(), walletCall(c)), tooMany, "phone")
+			checkResult(t, name, a.sendToWallet(t.Context(), walletCall(c)), verdict{outcome: sdk.NotSent, blame: sdk.BlameUpstream}, "phone")
 			if f := a.lookup(t.Context(), lookupOf(c, walletTransfer)); f.Status != sdk.StatusUnknown || f.Blame != sdk.BlameUpstream {
 				t.Errorf("%s: lookup: %+v", name, f)
 			}

@@ -31,7 +31,7 @@ var (
 	noBank      = verdict{outcome: sdk.Refused, code: sdk.RefuseDestination, field: "bank_code"}
 	wrongAmount = verdict{outcome: sdk.Refused, code: sdk.RefuseOther, field: "amount"}
 	ourFault    = verdict{outcome: sdk.NotSent, blame: sdk.BlameAccount}
-	tooMany     = verdict{outcome: sdk.NotSent, blame: sdk.BlameUpstream}
+	tooMany     = verdict{outcome: sdk.NotSent, blame: sdk.BlameLimit}
 	nobodyKnows = verdict{outcome: sdk.Unknown}
 	theirFault  = verdict{outcome: sdk.Unknown, blame: sdk.BlameUpstream}
 	theirError  = verdict{outcome: sdk.Unknown, blame: sdk.BlameUpstream, errored: true}
@@ -213,8 +213,8 @@ func TestCodesOfTokens(t *testing.T) {
 			up := newStub(t, map[string][]reply{tokenPath: {coded(status, code[:3]+"73"+code[3:], "")}})
 			r := newAdapter(t).sendToWallet(t.Context(), walletCall(connect(t, up.url)))
 			blame := sdk.BlameAccount
-			if want := allCodes[code]; want.blame == sdk.BlameUpstream {
-				blame = sdk.BlameUpstream
+			if want := allCodes[code].blame; want == sdk.BlameUpstream || want == sdk.BlameLimit {
+				blame = want
 			}
 			if code == "20200" {
 				blame = sdk.BlameNone

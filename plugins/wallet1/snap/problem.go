@@ -44,8 +44,10 @@ func judge(s service, m message, status int, answer []byte) *problem {
 		p.blameField(string(h.Message))
 	}
 	switch p.class {
-	case unlisted, throttled, errored:
+	case unlisted, errored:
 		p.blame = sdk.BlameUpstream
+	case throttled:
+		p.blame = sdk.BlameLimit
 	case expired, forbidden, ours:
 		p.blame = sdk.BlameAccount
 	default:

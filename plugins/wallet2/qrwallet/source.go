@@ -52,6 +52,9 @@ func (f file) written() time.Time {
 // unreachable is the error of an upstream that could not be asked.
 type unreachable struct{ error }
 
+// limited is the error of an upstream that was asked too often.
+type limited struct{ error }
+
 func sourceOf(at reportsAt) (source, error) {
 	switch {
 	case (at.Directory == "") == (at.URL == ""):
@@ -170,7 +173,9 @@ func (r remote) list(ctx context.Context) ([]file, error) {
 	}
 	defer response.Body.Close()
 	switch {
-	case response.StatusCode >= http.StatusInternalServerError, response.StatusCode == http.StatusTooManyRequests:
+	case response.StatusCode == http.StatusTooManyRequests:
+		return nil, limited{errors.New("the url answers 429")}
+	case response.StatusCode >= http.StatusInternalServerError:
 		return nil, unreachable{fmt.Errorf("the url answers %d", response.StatusCode)}
 	case response.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("the url answers %d", response.StatusCode)

@@ -105,6 +105,9 @@ func blameOf(err error) sdk.Blame {
 	if _, ok := errors.AsType[unreachable](err); ok {
 		return sdk.BlameUpstream
 	}
+	if _, ok := errors.AsType[limited](err); ok {
+		return sdk.BlameLimit
+	}
 	return sdk.BlameAccount
 }
 

@@ -263,7 +263,7 @@ func TestReportsOverHTTP(t *testing.T) {
 	if r = read(r.Cursor); len(r.Lines) != 1 || r.Lines[0].ID != "s9" {
 		t.Errorf("replaced: %+v", r)
 	}
-	for code, blame := range map[int]sdk.Blame{500: sdk.BlameUpstream, 429: sdk.BlameUpstream, 404: sdk.BlameAccount, 302: sdk.BlameAccount} {
+	for code, blame := range map[int]sdk.Blame{500: sdk.BlameUpstream, 429: sdk.BlameLimit, 404: sdk.BlameAccount, 302: sdk.BlameAccount} {
 		status = code
 		if r := read(""); r.Known || r.Blame != blame || !strings.Contains(r.Detail, fmt.Sprint(code)) {
 			t.Errorf("%d: %+v", code, r)

@@ -7,7 +7,7 @@ import { ask } from './upstream.js';
 
 // The numbers of provider.proto.
 const Outcome = { UNKNOWN: 0, PENDING: 2, REFUSED: 3, NOT_SENT: 4 };
-const Blame = { NONE: 0, UPSTREAM: 1, ACCOUNT: 2 };
+const Blame = { NONE: 0, UPSTREAM: 1, ACCOUNT: 2, LIMIT: 3 };
 const Status = { UNKNOWN: 0, NOT_FOUND: 1, PENDING: 2, DONE: 3, EXPIRED: 5 };
 
 const statuses = { open: Status.PENDING, paid: Status.DONE, expired: Status.EXPIRED };
@@ -56,7 +56,7 @@ async function call(request, signal) {
     case 'internal': // the upstream's own end of the call, and not a proxy's
       return { outcome: Outcome.UNKNOWN, blame: Blame.UPSTREAM, errored: true, detail };
     default:
-      return { outcome: Outcome.UNKNOWN, blame: Blame.UPSTREAM, detail };
+      return { outcome: Outcome.UNKNOWN, blame: blameOf(answer), detail };
   }
 }
 
@@ -76,7 +76,7 @@ async function lookup(request, signal) {
     case 'unauthorized':
       return { status: Status.UNKNOWN, blame: Blame.ACCOUNT, detail };
     default:
-      return { status: Status.UNKNOWN, blame: Blame.UPSTREAM, detail };
+      return { status: Status.UNKNOWN, blame: blameOf(answer), detail };
   }
 }
 
@@ -126,6 +126,9 @@ function errorOf({ status, document }) {
   const known = { refused: 422, unauthorized: 401, not_found: 404, internal: 500 };
   return typeof message === 'string' && known[code] === status ? { code, message } : {};
 }
+
+// blameOf says whose fault an answer in no form of the upstream is: 429 is our account's alone, and passes.
+const blameOf = ({ status }) => (status === 429 ? Blame.LIMIT : Blame.UPSTREAM);
 
 function timestamp(text) {
   const at = Date.parse(text);
