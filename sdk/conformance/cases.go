@@ -59,7 +59,7 @@ var ofAccepted = []exampleCase{
 	{"send_by", "Nothing is sent after send_by.", false, checkSendBy},
 	{"late preparation", "A call whose preparation takes too long is not sent after send_by.", false, checkLate},
 	{"hang", "When its time is over the plugin itself says that it does not know.", false, checkHang},
-	{"faults", "Whatever goes wrong with any request of a call, the plugin says only what it can know, and never that the payer was refused.", false, checkFaults},
+	{"faults", "Whatever goes wrong with any request of a call, the plugin says only what it can know and whose fault it is, and never that the payer was refused.", false, checkFaults},
 	{"lookup under faults", "A lookup that goes wrong is unknown: never not found, failed or done.", false, checkLookupFaults},
 	{"echo", "What an upstream quotes of our credentials goes no further.", false, checkEcho},
 	{"crash", "A new process knows what became of a call in which the old one was killed.", false, checkCrash},

@@ -40,14 +40,14 @@ func checkFaults(tr *trial, e Example) {
 		if !a.calm() {
 			return // what it asked for before is still good
 		}
-		tr.judge(o, r, f.account, false, where)
+		tr.judge(o, r, f, false, where)
 		tr.mustBeTrue(o)
 	})
 }
 
 // judge compares an outcome under a fault with what the upstream has. Errored is
 // whether the upstream has ended the call with an error of its own.
-func (tr *trial) judge(o order, r sdk.Result, account, errored bool, where string) {
+func (tr *trial) judge(o order, r sdk.Result, f fault, errored bool, where string) {
 	made := len(tr.movements(o.call.Reference))
 	switch {
 	case r.Outcome == sdk.Refused:
@@ -62,8 +62,8 @@ func (tr *trial) judge(o order, r sdk.Result, account, errored bool, where strin
 		tr.Errorf("%s: the upstream has %d", where, made)
 	case r.Outcome == sdk.Unknown && r.Errored != errored:
 		tr.Errorf("%s: the upstream ended the call with an error of its own is %v, the plugin says %v: %s", where, errored, r.Errored, shown(r))
-	case !accepted(r.Outcome) && r.Blame != sdk.BlameUpstream && !account:
-		tr.Errorf("%s: blame %d for an upstream's fault: %s", where, r.Blame, shown(r))
+	case !accepted(r.Outcome) && !f.blames(r.Blame):
+		tr.Errorf("%s: blame %d is not whose fault it is: %s", where, r.Blame, shown(r))
 	}
 }
 
@@ -80,7 +80,7 @@ func checkOwnErrors(tr *trial, e Example) {
 		o := tr.orderFor(e, a)
 		tr.unless(tr.suite.simulator.order(tr.ctx, "faults", map[string]any{"fault": f, "count": 1}, nil), "make errors")
 		r := tr.send(o)
-		tr.judge(o, r, false, tr.suite.examples.OwnErrors, f)
+		tr.judge(o, r, fault{}, tr.suite.examples.OwnErrors, f)
 		tr.mustBeTrue(o)
 	}
 }
@@ -122,9 +122,9 @@ func checkLookupFaults(tr *trial, e Example) {
 			got := tr.find(o, known)
 			switch {
 			case !a.calm():
-			case got.Status == sdk.StatusUnknown && (got.Blame == sdk.BlameUpstream || f.account):
+			case got.Status == sdk.StatusUnknown && f.blames(got.Blame):
 			case got.Status == sdk.StatusUnknown:
-				tr.Errorf("%s: blame %d for an upstream's fault: %+v", where, got.Blame, got)
+				tr.Errorf("%s: blame %d is not whose fault it is: %+v", where, got.Blame, got)
 			case got.Status == clean.Status && got.Amount == clean.Amount && got.Reference == clean.Reference:
 			default:
 				tr.Errorf("%s: the lookup has status %v of a movement whose status is %v: %+v", where, got.Status, clean.Status, got)
@@ -155,8 +155,8 @@ func checkEndFaults(tr *trial, e Example) {
 			tr.Errorf("%s: said to have ended, and its status is %v", where, now.Status)
 		case r.Outcome == sdk.NotSent && now.Status != sdk.StatusPending && sdk.Status(e.Leaves) != sdk.StatusPending:
 			tr.Errorf("%s: said not to be sent, and its status is %v", where, now.Status)
-		case !accepted(r.Outcome) && r.Blame != sdk.BlameUpstream && !f.account:
-			tr.Errorf("%s: blame %d for an upstream's fault: %s", where, r.Blame, shown(r))
+		case !accepted(r.Outcome) && !f.blames(r.Blame):
+			tr.Errorf("%s: blame %d is not whose fault it is: %s", where, r.Blame, shown(r))
 		}
 	})
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
 // fault is a way in which one request of a plugin goes wrong. What acts is passed
@@ -21,6 +23,16 @@ type fault struct {
 	play func(*proxy, http.ResponseWriter, *http.Request, answer)
 	// account says that the answer may be taken for a fault of our account.
 	account bool
+	// limit says that the answer is about how often our account asks.
+	limit bool
+}
+
+// blames tells whether this is whose fault it is.
+func (f fault) blames(b sdk.Blame) bool {
+	if f.limit {
+		return b == sdk.BlameLimit
+	}
+	return f.account || b == sdk.BlameUpstream
 }
 
 // answer is the upstream's, as it was before a fault.
@@ -52,6 +64,7 @@ var faults = []fault{
 	{name: "half of the answer", acts: true, play: half},
 	{name: "404 of a proxy", play: says(404, "text/html", fmt.Sprintf(page, "Not Found"))},
 	{name: "401 of a proxy", account: true, play: says(401, "text/html", fmt.Sprintf(page, "Authorization Required"))},
+	{name: "429 of a proxy", limit: true, play: says(429, "text/html", fmt.Sprintf(page, "Too Many Requests"))},
 	{name: "a redirect to another host", play: redirect},
 }
 

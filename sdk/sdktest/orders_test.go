@@ -111,6 +111,8 @@ func (s seller) again(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
 		return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusFailed}
 	case errors.Is(err, errKey):
 		return sdk.NoStatus(sdk.BlameAccount, err.Error())
+	case errors.Is(err, errLimit):
+		return sdk.NoStatus(sdk.BlameLimit, err.Error())
 	case err != nil:
 		return sdk.NoStatus(sdk.BlameUpstream, err.Error())
 	}

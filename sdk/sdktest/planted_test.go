@@ -64,6 +64,8 @@ var planted = []struct{ bug, where, want string }{
 	{"hears no end", "pay/upstream errors", "is true, the plugin says false"},
 	{"hears an end in any failure", "pay/faults", "is false, the plugin says true"},
 	{"blames nobody", "pay/faults", "blame 0"},
+	{"takes a limit for an outage", "pay/faults", "429 of a proxy, request 1 of 2: blame 1"},
+	{"takes a limit for bad credentials", "verify under faults", "are said to be bad"},
 	{"sends again what was cut", "pay/faults", "the upstream has 2"},
 	{"sends again after a 502", "pay/faults", "the upstream has 2"},
 	{"follows redirects", "pay/faults", "followed a redirect"},

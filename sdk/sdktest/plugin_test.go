@@ -129,6 +129,7 @@ var (
 	errNothing = errors.New("nothing there")
 	errRefused = errors.New("refused")
 	errKey     = errors.New("the upstream does not take the key")
+	errLimit   = errors.New("asked too often")
 	errBroken  = errors.New("broken, as the upstream says itself")
 	errUnclear = errors.New("not clear")
 	errUnsent  = errors.New("not sent")
@@ -198,6 +199,8 @@ func (a *adapter) read(got upstream.Answer, into any) error {
 		return errRefused
 	case got.Status == http.StatusUnauthorized && said.Error != "":
 		return errKey
+	case got.Status == http.StatusTooManyRequests && a.bug != "takes a limit for an outage":
+		return errLimit
 	case got.Status == http.StatusInternalServerError && said.Broken:
 		return errBroken
 	case a.bug == "quotes the upstream":
@@ -312,6 +315,8 @@ func (a *adapter) unsent(err error) sdk.Result {
 		return sdk.Refuse(sdk.RefuseOther, "no")
 	case errors.Is(err, errKey):
 		return sdk.DidNotSend(sdk.BlameAccount, err.Error())
+	case errors.Is(err, errLimit):
+		return sdk.DidNotSend(sdk.BlameLimit, err.Error())
 	}
 	return sdk.DidNotSend(sdk.BlameUpstream, err.Error())
 }
@@ -321,7 +326,7 @@ func (a *adapter) failed(err error) sdk.Result {
 	switch {
 	case errors.Is(err, errRefused) && a.bug != "does not believe refusals":
 		return sdk.Refuse(sdk.RefuseOther, "unlucky")
-	case errors.Is(err, errKey), errors.Is(err, errUnsent):
+	case errors.Is(err, errKey), errors.Is(err, errLimit), errors.Is(err, errUnsent):
 		return a.unsent(err)
 	case a.bug == "takes every failure for not sent":
 		return sdk.DidNotSend(sdk.BlameUpstream, err.Error())
@@ -353,7 +358,7 @@ func (a *adapter) end(ctx context.Context, c sdk.Call) sdk.Result {
 		return sdk.Refuse(sdk.RefuseOther, "it can't be ended")
 	case err != nil && a.bug == "takes a failed end for not sent":
 		return sdk.DidNotSend(sdk.BlameUpstream, err.Error())
-	case errors.Is(err, errUnsent):
+	case errors.Is(err, errUnsent), errors.Is(err, errLimit):
 		return a.unsent(err)
 	case err != nil:
 		return sdk.DontKnow(sdk.BlameUpstream, err.Error())
@@ -371,7 +376,7 @@ func (a *adapter) verify(ctx context.Context, c sdk.Connection) sdk.Result {
 	switch {
 	case errors.Is(err, errNothing), a.bug == "verifies anything", a.bug == "verifies what it could not ask" && !errors.Is(err, errKey):
 		return sdk.Usable("")
-	case errors.Is(err, errKey), a.bug == "takes an outage for bad credentials":
+	case errors.Is(err, errKey), a.bug == "takes an outage for bad credentials", a.bug == "takes a limit for bad credentials" && errors.Is(err, errLimit):
 		return sdk.DidNotSend(sdk.BlameAccount, err.Error())
 	}
 	return sdk.DontKnow(sdk.BlameUpstream, err.Error())

@@ -38,6 +38,8 @@ func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
 		return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusDone, Amount: l.Amount, Currency: "IDR", ProviderReference: l.ProviderReference}
 	case errors.Is(err, errKey):
 		return sdk.NoStatus(sdk.BlameAccount, err.Error())
+	case errors.Is(err, errLimit):
+		return sdk.NoStatus(sdk.BlameLimit, err.Error())
 	case err != nil:
 		return sdk.NoStatus(sdk.BlameUpstream, err.Error())
 	}
