@@ -148,15 +148,11 @@ type body struct {
 	merchant credential
 }
 
-// decode reads a body with the credentials apart.
-func decode(text []byte) (body, error) {
-	b := &body{}
-	document, err := jsonbody.Read(text, b.apart)
-	if err != nil {
-		return body{}, err
-	}
-	b.document = document
-	return *b, nil
+// decode reads a body with the credentials apart. Of one that can't be read there are
+// those that stand before its fault.
+func decode(text []byte) (b body, err error) {
+	b.document, err = jsonbody.Read(text, b.apart)
+	return b, err
 }
 
 func (b *body) apart(name string) func(jsontext.Value) error {

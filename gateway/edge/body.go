@@ -55,7 +55,7 @@ func (x *exchange) parse(text []byte) (body, error) {
 	}
 	b, err := decode(text)
 	if err != nil && declaredOtherwise(x.request.Header, text) {
-		return body{}, fault.New(fault.UnsupportedMediaType, "The body must be a JSON object; declare it as application/json.")
+		return b, fault.New(fault.UnsupportedMediaType, "The body must be a JSON object; declare it as application/json.")
 	}
 	return b, err
 }
@@ -68,7 +68,7 @@ func (x *exchange) receive(buffer *bytes.Buffer, limit int64) error {
 	_, err := buffer.ReadFrom(holding{x, http.MaxBytesReader(x.ResponseWriter, x.request.Body, limit)})
 	if errors.Is(err, errNoRoom) {
 		x.Header().Set("Connection", "close")
-		return fault.New(fault.RateLimited, "Too much is being received from this address at once.").After(x.started, time.Second)
+		return fault.New(fault.RateLimited, "Too much is being received from this address at once.").After(x.started, time.Second).Because(errNoRoom)
 	}
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		return fault.Newf(fault.PayloadTooLarge, "The body is larger than %d KiB.", limit>>10)

@@ -2,6 +2,7 @@ package edge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -45,7 +46,7 @@ func (x *exchange) delivered(receipt movement.ID) {
 func (x *exchange) checkAndRun() (lifecycle.Answer, error) {
 	b, err := readBody(x)
 	if err != nil {
-		return lifecycle.Answer{}, err
+		return lifecycle.Answer{}, x.unread(b, err)
 	}
 	if reference := x.operation.ReferenceOf(b.document); printable(reference) {
 		x.reference = reference
@@ -159,6 +160,18 @@ func (x *exchange) charged(refusal error) error {
 		return err
 	}
 	return refusal
+}
+
+// unread says how a body is refused that can't be read. Where a key came with it, it
+// costs what any invalid request does.
+func (x *exchange) unread(b body, refusal error) error {
+	if presented(b.key, x.request.Header) == "" || errors.Is(refusal, errNoRoom) {
+		return refusal
+	}
+	if err := x.authenticate(b); err != nil {
+		return err
+	}
+	return x.charged(refusal)
 }
 
 // withReference returns the body with the header's reference if it has none of its

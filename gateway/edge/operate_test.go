@@ -326,6 +326,50 @@ func TestWhatAKeyMayNotCostsAToken(t *testing.T) {
 	}
 }
 
+// TestABodyThatCanNotBeReadCostsAToken: as much as one that does not fit, where a key came
+// with it, in the header or before the fault.
+func TestABodyThatCanNotBeReadCostsAToken(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		body string
+		code fault.Code
+	}{
+		"broken":          {`,"amount":}`, fault.InvalidRequest},
+		"too large":       {`,"note":"` + strings.Repeat("x", 64<<10) + `"}`, fault.PayloadTooLarge},
+		"a name twice":    {`,"amount":1,"amount":1}`, fault.InvalidRequest},
+		"too many values": {`,"list":[0` + strings.Repeat(",0", 1000) + `]}`, fault.InvalidRequest},
+		"too deep":        {`,"list":` + strings.Repeat("[", 20) + strings.Repeat("]", 20) + `}`, fault.InvalidRequest},
+		"goes on":         {`}{`, fault.InvalidRequest},
+		"ends early":      {`,"amount":1`, fault.InvalidRequest},
+	} {
+		h := build(t)
+		spent, tokens := 0, 1
+		h.spend = func() (admission.Ticket, error) {
+			if spent++; spent > tokens {
+				return admission.Ticket{}, fault.New(fault.RateLimited, "Too many requests.").After(noon, time.Second)
+			}
+			return admission.Ticket{}, nil
+		}
+		bearer := func(key string) header { return header{"Authorization", "Bearer " + key} }
+		anonymous := `{"email":"a@b"` + c.body
+		t.Run(name, func(t *testing.T) {
+			h.create(t, anonymous, bearer(h.key)).wantFault(t, c.code)
+			h.create(t, anonymous, bearer(h.key)).wantFault(t, fault.RateLimited)
+			if c.code != fault.PayloadTooLarge { // of which nothing is read
+				tokens = 3
+				h.create(t, `{"secret_key":"`+h.key+`"`+c.body).wantFault(t, c.code)
+				h.create(t, `{"secret_key":"`+h.key+`"`+c.body).wantFault(t, fault.RateLimited)
+			}
+			before := spent
+			h.create(t, anonymous).wantFault(t, c.code)
+			h.create(t, anonymous, bearer("wrong")).wantFault(t, fault.AuthFailed)
+			if spent != before {
+				t.Errorf("a stranger's bodies cost %d tokens", spent-before)
+			}
+		})
+	}
+}
+
 func TestABodyIsReadWhateverItsDeclaredType(t *testing.T) {
 	t.Parallel()
 	h := build(t)
