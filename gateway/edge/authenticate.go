@@ -34,10 +34,10 @@ func (x *exchange) authenticate(b body) error {
 		x.identity = identity
 		return fault.New(fault.ScopeMissing, "This key may not be used from this address.")
 	case errors.Is(err, tenants.ErrAuthFailed):
+		x.hold(failureTakes - time.Since(begun))
 		if blocked, wait := x.edge.Failures.Record(x.started, x.address); blocked {
 			return x.slowed(wait)
 		}
-		x.hold(failureTakes - time.Since(begun))
 		return authFailed()
 	case err != nil:
 		return fault.New(fault.Internal, "The key could not be checked. Try again later.").Because(err)
