@@ -145,19 +145,19 @@ func TestApplyCountsMisses(t *testing.T) {
 	missing := movement.Fact{Source: movement.FromLookup, Says: movement.SaysNotFound, Proves: true, Now: proof}
 	until := func(t movement.Transition) any { return t.MissUntil.Sub(proof) }
 	ends := func(t movement.Transition) any { return t.To }
-	missed := func(due time.Time) func(*movement.Movement) {
-		return func(m *movement.Movement) { m.Misses, m.DueAt, m.PolledAt = 1, due, proof }
-	}
-	examples := map[string]example{
-		"a moment too early":   {movement.Submitting, nil, changed(missing, func(f *movement.Fact) { f.Now = proof.Add(-1) }), func(t movement.Transition) any { return t.MissUntil.IsZero() }, true},
-		"the first":            {movement.Submitting, nil, missing, until, 10 * time.Second},
-		"the second, too soon": {movement.Submitting, missed(proof.Add(1)), missing, ends, movement.State("")},
-		"the second":           {movement.Submitting, missed(proof), missing, ends, movement.NotSubmitted},
-	}
 	for _, s := range sections(t) {
-		if !s.rules.NotFound.Mutations {
-			s.runs(t, examples)
+		if s.rules.NotFound.Mutations {
+			continue
 		}
+		missed := func(due time.Time) func(*movement.Movement) {
+			return func(m *movement.Movement) { m.Misses, m.DueAt, m.PolledAt = s.rules.NotFound.Times-1, due, proof }
+		}
+		s.runs(t, map[string]example{
+			"a moment too early": {movement.Submitting, nil, changed(missing, func(f *movement.Fact) { f.Now = proof.Add(-1) }), func(t movement.Transition) any { return t.MissUntil.IsZero() }, true},
+			"the first":          {movement.Submitting, nil, missing, until, s.rules.NotFound.Apart},
+			"the last, too soon": {movement.Submitting, missed(proof.Add(1)), missing, ends, movement.State("")},
+			"the last":           {movement.Submitting, missed(proof), missing, ends, movement.NotSubmitted},
+		})
 	}
 	slow := titled(t, "Payment")
 	slow.rules.Pace.Every = time.Minute
@@ -174,35 +174,37 @@ func TestApplyWantsMutations(t *testing.T) {
 		Source: movement.FromStatement, Says: movement.SaysAbsent, Proves: true, Now: proof.Add(time.Hour),
 		From: epoch.Add(-movement.ProviderSkew), Begun: proof, Detail: "0 rows",
 	}
+	transfer := titled(t, "Transfer")
+	often := transfer.rules.NotFound.Times
 	missed := func(times int) func(*movement.Movement) {
 		return func(m *movement.Movement) { m.Misses, m.DueAt, m.PolledAt = times, proof, proof }
 	}
 	until := func(t movement.Transition) any { return t.MissUntil.Sub(missing.Now) }
 	ends := func(t movement.Transition) any { return t.To }
 	const open = movement.State("")
-	titled(t, "Transfer").runs(t, map[string]example{
-		"the second ends nothing":       {movement.Submitting, missed(1), missing, ends, open},
-		"the second is counted":         {movement.Submitting, missed(1), missing, until, 10 * time.Second},
-		"the third comes later":         {movement.Submitting, missed(2), missing, until, 15 * time.Minute},
-		"absent":                        {movement.Submitting, missed(2), absent, ends, movement.NotSubmitted},
-		"absent, long after":            {movement.Submitting, missed(9), absent, ends, movement.NotSubmitted},
-		"absent after one look":         {movement.Submitting, missed(1), absent, ends, open},
-		"absent where nobody looked":    {movement.Submitting, nil, absent, ends, open},
-		"absent on another account":     {movement.Submitting, missed(2), changed(absent, func(f *movement.Fact) { f.Proves = false }), ends, open},
-		"read from a moment too late":   {movement.Submitting, missed(2), changed(absent, func(f *movement.Fact) { f.From = f.From.Add(1) }), ends, open},
-		"read a moment too early":       {movement.Submitting, missed(2), changed(absent, func(f *movement.Fact) { f.Begun = f.Begun.Add(-1) }), ends, open},
-		"of what is pending":            {movement.Pending, missed(2), absent, ends, open},
-		"of what has succeeded":         {movement.Succeeded, nil, absent, ends, open},
-		"what operators read":           {movement.Submitting, missed(2), absent, history, `not_sent {"source":"statement","from":"2025-12-31T23:55:00Z","begun":"2026-01-01T00:00:39Z","detail":"0 rows"}`},
-		"limits are given back":         {movement.Submitting, missed(2), absent, func(t movement.Transition) any { return t.GivesBack }, 1},
-		"what a merchant has read ends": {movement.Acknowledged, missed(2), absent, ends, movement.Failed},
+	transfer.runs(t, map[string]example{
+		"the last ends nothing":           {movement.Submitting, missed(often - 1), missing, ends, open},
+		"the last is counted":             {movement.Submitting, missed(often - 1), missing, until, transfer.rules.NotFound.Apart},
+		"one more comes later":            {movement.Submitting, missed(often), missing, until, 15 * time.Minute},
+		"absent":                          {movement.Submitting, missed(often), absent, ends, movement.NotSubmitted},
+		"absent, long after":              {movement.Submitting, missed(often + 7), absent, ends, movement.NotSubmitted},
+		"absent after one lookup too few": {movement.Submitting, missed(often - 1), absent, ends, open},
+		"absent where nobody looked":      {movement.Submitting, nil, absent, ends, open},
+		"absent on another account":       {movement.Submitting, missed(often), changed(absent, func(f *movement.Fact) { f.Proves = false }), ends, open},
+		"read from a moment too late":     {movement.Submitting, missed(often), changed(absent, func(f *movement.Fact) { f.From = f.From.Add(1) }), ends, open},
+		"read a moment too early":         {movement.Submitting, missed(often), changed(absent, func(f *movement.Fact) { f.Begun = f.Begun.Add(-1) }), ends, open},
+		"of what is pending":              {movement.Pending, missed(often), absent, ends, open},
+		"of what has succeeded":           {movement.Succeeded, nil, absent, ends, open},
+		"what operators read":             {movement.Submitting, missed(often), absent, history, `not_sent {"source":"statement","from":"2025-12-31T23:55:00Z","begun":"2026-01-01T00:00:39Z","detail":"0 rows"}`},
+		"limits are given back":           {movement.Submitting, missed(often), absent, func(t movement.Transition) any { return t.GivesBack }, 1},
+		"what a merchant has read ends":   {movement.Acknowledged, missed(often), absent, ends, movement.Failed},
 		"what a merchant has read is pending": {
-			movement.Acknowledged, missed(2), absent, func(t movement.Transition) any { return *t.Refusal },
-			movement.Refusal{Unsent: true, Message: "The transfer was never sent to the provider. No money was moved. " +
+			movement.Acknowledged, missed(often), absent, func(t movement.Transition) any { return t.Refusal },
+			&movement.Refusal{Unsent: true, Message: "The transfer was never sent to the provider. No money was moved. " +
 				"It was told as pending, so its reference stays used: ask for it again under a new one."},
 		},
 	})
-	titled(t, "Payment").runs(t, map[string]example{"money that comes in needs none": {movement.Submitting, missed(2), absent, ends, open}})
+	titled(t, "Payment").runs(t, map[string]example{"money that comes in needs none": {movement.Submitting, missed(often), absent, ends, open}})
 }
 
 func TestApplyToCollections(t *testing.T) {
@@ -245,7 +247,12 @@ func TestApplyToOrders(t *testing.T) {
 	polled := func(after time.Duration) func(*movement.Movement) {
 		return func(m *movement.Movement) { m.PolledAt = epoch.Add(after) }
 	}
-	legsOf := func(t movement.Transition) any { return t.Posting.Legs }
+	legsOf := func(t movement.Transition) any {
+		if t.Posting == nil {
+			return nil
+		}
+		return t.Posting.Legs
+	}
 	titled(t, "Order, prepaid").runs(t, map[string]example{
 		"costs what the provider says":             {movement.Pending, nil, success, func(t movement.Transition) any { return t.Cost }, agreed - 100},
 		"posts what the provider says":             {movement.Pending, nil, success, legsOf, ledger.EndCost(agreed - 100).Legs},

@@ -97,7 +97,7 @@ var oddities = []oddity{
 		why: "Nothing can be paid, and the amount stays reserved until its quarantine is over; after *not sent* it is free at once.",
 	},
 	{
-		kinds: []manifest.Kind{manifest.Collection}, states: []movement.State{movement.Submitting}, says: []string{"not found"}, hows: []string{"second proof"},
+		kinds: []manifest.Kind{manifest.Collection}, states: []movement.State{movement.Submitting}, says: []string{"not found"}, hows: proofs, means: "→ **not_submitted**",
 		why: "Nothing can be paid, and the amount stays reserved until its quarantine is over; after *not sent* it is free at once.",
 	},
 	{

@@ -1,9 +1,13 @@
 package movement_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -84,9 +88,9 @@ func TestTruthSaysEverything(t *testing.T) {
 			}
 		}
 	}
-	for says := movement.SaysNothing; says <= movement.SaysOverdue; says++ {
-		if !said[says] {
-			t.Errorf("the table never says %d", says)
+	for i, name := range wordsOfFacts(t) {
+		if !said[movement.Says(i)] {
+			t.Errorf("the table never says %s", name)
 		}
 	}
 	for _, source := range []movement.Source{
@@ -96,6 +100,26 @@ func TestTruthSaysEverything(t *testing.T) {
 			t.Errorf("the table hears nothing from %s", source)
 		}
 	}
+}
+
+// wordsOfFacts are the names of all that a fact can say, as fact.go declares them.
+func wordsOfFacts(t *testing.T) []string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "fact.go", nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(spec.Names[0].Name, "Says") {
+			names = append(names, spec.Names[0].Name)
+		}
+		return true
+	})
+	if len(names) == 0 {
+		t.Fatal("fact.go declares nothing that a fact can say")
+	}
+	return names
 }
 
 // TestOddCellsExist says that every odd cell is there: one that was mended must leave
@@ -163,5 +187,37 @@ func TestTheTableHasEveryKind(t *testing.T) {
 	}
 	if _, served := movement.RulesOf(manifest.Query); served {
 		t.Error("queries have movements")
+	}
+}
+
+// TestTruthFollowsTheRules makes the change of gateway/README.md: transfers are looked up
+// three times. The document must say what has changed, and where.
+func TestTruthFollowsTheRules(t *testing.T) {
+	t.Parallel()
+	three := titled(t, "Transfer")
+	three.rules.NotFound = movement.Proof{Times: 3, Apart: 30 * time.Second, Mutations: true}
+	text := (&page{section: three, tables: three.tables()}).text()
+	for _, row := range []string{
+		"| lookup: not found (first proof, second proof, third proof) |  | counted, polled once more |",
+		"| statement: absent from the mutations (after the third proof, read in time) |  | → **not_submitted**; limits given back; no more polls |",
+		"| statement: absent from the mutations (after the third proof, read in time) |  | → **failed**; limits given back; refusal kept: never sent; callback: ended; no more polls |",
+	} {
+		if !strings.Contains(text, row) {
+			t.Errorf("three lookups: the document has no row %s", row)
+		}
+	}
+	if diagram := three.diagram(); !strings.Contains(diagram, "submitting --> not_submitted: not sent, absent from the mutations") {
+		t.Errorf("three lookups: no proof is drawn: %s", diagram)
+	}
+	three = titled(t, "Payment")
+	three.rules.NotFound.Times = 3
+	text = (&page{section: three, tables: three.tables()}).text()
+	for _, row := range []string{
+		"| lookup: not found (first proof, second proof) |  | counted, polled once more |",
+		"| lookup: not found (third proof) |  | → **not_submitted**; no more polls |",
+	} {
+		if !strings.Contains(text, row) {
+			t.Errorf("three lookups of a payment: the document has no row %s", row)
+		}
 	}
 }

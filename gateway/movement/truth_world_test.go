@@ -163,9 +163,9 @@ func (s section) facts() []told {
 		}
 		all = append(all, told{source, "nothing", "", says(movement.Fact{})})
 	}
-	all = append(all, notFound()...)
+	all = append(all, s.notFound()...)
 	if s.rules.NotFound.Mutations {
-		all = append(all, absent()...)
+		all = append(all, s.absent()...)
 	}
 	if s.rules.EndedBy == movement.EndedByStatement {
 		all = append(all, s.lines()...)
@@ -296,8 +296,11 @@ func (s section) updates(source movement.Source, word string, status movement.Sa
 	return all
 }
 
+// proofs name how often a lookup has said "not found".
+var proofs = []string{"no proof", "first proof", "second proof", "third proof", "fourth proof", "fifth proof"}
+
 // notFound are the ways in which a lookup says that there is no such thing.
-func notFound() []told {
+func (s section) notFound() []told {
 	fact := func(proves bool, after time.Duration, misses int, due time.Duration) func(*movement.Movement) movement.Fact {
 		return func(m *movement.Movement) movement.Fact {
 			m.Misses, m.DueAt, m.PolledAt = misses, epoch.Add(due), epoch.Add(after)
@@ -311,21 +314,26 @@ func notFound() []told {
 		}
 	}
 	const lookup, word = movement.FromLookup, "not found"
-	return []told{
-		{lookup, word, "while it may be on its way", fact(true, 10*time.Second, 0, 0)},
+	last := s.rules.NotFound.Times - 1
+	all := []told{
+		{lookup, word, "while it may be on its way", fact(true, 10*time.Second, last, 0)},
 		{lookup, word, "soon after the provider's error", afterError(5*time.Second + 2*movement.ClockSkew)},
 		{lookup, word, "too soon after the provider's error", afterError(5*time.Second + 2*movement.ClockSkew - 1)},
-		{lookup, word, "on another account or by a wrong clock", fact(false, seen, 1, 0)},
-		{lookup, word, "too soon after the first", fact(true, seen, 1, seen+1)},
-		{lookup, word, "first proof", fact(true, seen, 0, 0)},
-		{lookup, word, "second proof", fact(true, seen, 1, 0)},
+		{lookup, word, "on another account or by a wrong clock", fact(false, seen, last, 0)},
 	}
+	if last > 0 {
+		all = append(all, told{lookup, word, "too soon after the one before", fact(true, seen, last, seen+1)})
+	}
+	for misses := range s.rules.NotFound.Times {
+		all = append(all, told{lookup, word, proofs[misses+1], fact(true, seen, misses, 0)})
+	}
+	return all
 }
 
 const absentSays = "absent from the mutations"
 
 // absent are the ways in which the account's mutations don't have a movement.
-func absent() []told {
+func (s section) absent() []told {
 	const skew = movement.ProviderSkew
 	fact := func(proves bool, misses int, from, begun time.Duration) func(*movement.Movement) movement.Fact {
 		return func(m *movement.Movement) movement.Fact {
@@ -334,12 +342,13 @@ func absent() []told {
 		}
 	}
 	const statement, word = movement.FromStatement, absentSays
+	times := s.rules.NotFound.Times
 	return []told{
-		{statement, word, "found by nobody and read in time", fact(true, 2, -skew, seen)},
-		{statement, word, "not found once", fact(true, 1, -skew, seen)},
-		{statement, word, "on another account or by a wrong clock", fact(false, 2, -skew, seen)},
-		{statement, word, "read from too late on", fact(true, 2, -skew+1, seen)},
-		{statement, word, "read while it may be on its way", fact(true, 2, -skew, 10*time.Second)},
+		{statement, word, "after the " + proofs[times] + ", read in time", fact(true, times, -skew, seen)},
+		{statement, word, "after the " + proofs[times-1], fact(true, times-1, -skew, seen)},
+		{statement, word, "on another account or by a wrong clock", fact(false, times, -skew, seen)},
+		{statement, word, "read from too late on", fact(true, times, -skew+1, seen)},
+		{statement, word, "read while it may be on its way", fact(true, times, -skew, 10*time.Second)},
 	}
 }
 
