@@ -37,34 +37,43 @@ func Compile(ctx context.Context, source Source) (*Set, error) {
 
 // compile is Compile, and says which check a refusal is of.
 func compile(ctx context.Context, source Source) (*Set, Check, error) {
-	modules, data, problems := parse(source)
-	if err := refused(problems); err != nil {
-		return nil, CheckCompile, err
-	}
-	store := inmem.NewFromObjectWithOpts(data, inmem.OptReturnASTValuesOnRead(true))
-	// The store is never written to, so one transaction serves every reader for as long as the set lives.
-	txn, err := store.NewTransaction(ctx)
+	set, modules, err := untested(ctx, source)
 	if err != nil {
-		return nil, CheckCompile, fmt.Errorf("policy: %w", err)
-	}
-	rules := compiler(ctx, store, txn).WithSchemas(inputSchemas())
-	if rules.Compile(withoutTests(modules)); rules.Failed() {
-		return nil, CheckCompile, refused(problemsOf(dataFile, rules.Errors))
-	}
-	if err := refused(entryProblems(rules)); err != nil {
 		return nil, CheckCompile, err
 	}
-	if err := runTests(ctx, compiler(ctx, store, txn), modules, store, txn); err != nil {
+	if err := runTests(ctx, compiler(ctx, set.store, set.txn), modules, set.store, set.txn); err != nil {
 		return nil, CheckTests, err
-	}
-	set, err := newSet(source.Version(), rules, data, store, txn)
-	if err != nil {
-		return nil, CheckCompile, fmt.Errorf("policy: %w", err)
 	}
 	if check, err := set.probe(ctx); err != nil {
 		return nil, check, err
 	}
 	return set, "", nil
+}
+
+// untested is a set whose tests were not run, with all its modules.
+func untested(ctx context.Context, source Source) (*Set, map[string]*ast.Module, error) {
+	modules, data, problems := parse(source)
+	if err := refused(problems); err != nil {
+		return nil, nil, err
+	}
+	store := inmem.NewFromObjectWithOpts(data, inmem.OptReturnASTValuesOnRead(true))
+	// The store is never written to, so one transaction serves every reader for as long as the set lives.
+	txn, err := store.NewTransaction(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("policy: %w", err)
+	}
+	rules := compiler(ctx, store, txn).WithSchemas(inputSchemas())
+	if rules.Compile(withoutTests(modules)); rules.Failed() {
+		return nil, nil, refused(problemsOf(dataFile, rules.Errors))
+	}
+	if err := refused(entryProblems(rules)); err != nil {
+		return nil, nil, err
+	}
+	set, err := newSet(source.Version(), rules, data, store, txn)
+	if err != nil {
+		return nil, nil, fmt.Errorf("policy: %w", err)
+	}
+	return set, modules, nil
 }
 
 // parse reads every file and collects what is wrong with any of them.

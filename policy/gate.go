@@ -135,6 +135,23 @@ func gateWithin(ctx context.Context, source Source, facts Facts, within time.Dur
 	return set, g.findings(), nil
 }
 
+// Meaning holds a set that has passed the gate against the facts of now, in a fraction of the gate's time: limits and routes
+// are asked for, decisions and tests are not. All it finds is of meaning. The error is the context's, or an *Error where the
+// set does not compile.
+func Meaning(ctx context.Context, source Source, facts Facts) ([]Finding, error) {
+	set, _, err := untested(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	facts.Recorded = nil
+	g := &gate{set: set, facts: facts, onlyMeaning: true, found: map[place]map[string]*finding{}, counted: map[string]bool{}}
+	if err := g.ask(ctx); err != nil {
+		return nil, fmt.Errorf("policy: the gate: %w", err)
+	}
+	g.meaning(source)
+	return slices.DeleteFunc(g.findings(), func(f Finding) bool { return f.Check != CheckMeaning }), nil
+}
+
 // faultFindings are the findings of a set that does not compile. It is about every merchant.
 func faultFindings(check Check, problems []Problem, merchants int) []Finding {
 	var findings []Finding
@@ -166,7 +183,9 @@ func (f Facts) total() int {
 type gate struct {
 	set   *Set
 	facts Facts
-	found map[place]map[string]*finding
+	// onlyMeaning leaves decisions out.
+	onlyMeaning bool
+	found       map[place]map[string]*finding
 	// counted are the quotas that count an operation, limited those without a limit of a merchant's own.
 	counted, limited map[string]bool
 	// unanswered are, by tier, the operations without limits.
@@ -260,7 +279,9 @@ func (g *gate) ask(ctx context.Context) error {
 						g.limited[quota.Name] = g.limited[quota.Name] || i == 0
 					}
 				}
-				g.judge(ctx, in, what)
+				if !g.onlyMeaning {
+					g.judge(ctx, in, what)
+				}
 				g.route(ctx, in, op.Providers, what)
 				if err := ctx.Err(); err != nil {
 					return err

@@ -131,6 +131,28 @@ func TestWhatMustBeNamed(t *testing.T) {
 	}
 }
 
+// TestMeaning: what passed the gate once is held against the merchants and operations of now. It asks for nothing that is slow.
+func TestMeaning(t *testing.T) {
+	t.Parallel()
+	source := rule("refusals contains \"slow\" if {\n\tinput.operation.kind == \"transfer\"\n\tsome i in numbers.range(1, 30000)\n\ti < 0\n}")
+	source["own_test.rego"] = []byte("package own_test\n\ntest_it if 1 == 2\n")
+	facts := someFacts()
+	facts.Merchants["gold"] = 4
+	facts.Operations = facts.Operations[1:]
+	findings, err := Meaning(t.Context(), source, facts)
+	var told []string
+	for _, f := range findings {
+		told = append(told, f.String())
+	}
+	want := []string{
+		`data.json:2:2: meaning: merchants are on the tier "gold", which is not in "tiers"; keep it, or move them to another tier first (4 merchants)`,
+		`data.json:8:30: meaning: no operation has the path "/wallet2/create" (19 merchants)`,
+	}
+	if err != nil || !slices.Equal(told, want) {
+		t.Errorf("findings are %q, %v", told, err)
+	}
+}
+
 // TestWithoutAGateway: a directory alone is asked about each kind.
 func TestWithoutAGateway(t *testing.T) {
 	t.Parallel()

@@ -55,6 +55,9 @@ type ActivatePolicy struct {
 	// Replaces is the version that has to be in force; the one that is, unless given.
 	Replaces string `json:"replaces,omitempty"`
 	Reason   string `json:"reason,omitempty"`
+	// Force overrules, for the reason, that the version does not fit the merchants and
+	// operations of now.
+	Force bool `json:"force,omitempty"`
 }
 
 // PolicyActivation is what became of an activation. It is decided when its state is

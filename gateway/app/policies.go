@@ -46,7 +46,7 @@ func (a *App) openPolicy(ctx context.Context) error {
 	}
 	a.policy = a.follower.Active()
 	a.publisher = &rollout.Publisher{
-		Record: a.store, Vault: a.vault, Judge: a.judgePolicy, SecondOperator: a.config.PolicySecondOperator,
+		Record: a.store, Vault: a.vault, Judge: a.judgePolicy, Meaning: a.meaningOfPolicy, SecondOperator: a.config.PolicySecondOperator,
 		Wake: a.follower.Wake, Refused: a.metrics.ObservePolicyRefused, Now: a.clock.Now, Log: a.log,
 	}
 	if runs := a.policy.Set().Version(); a.config.FirstPolicyDir != "" && runs != first.Version() {
@@ -71,13 +71,16 @@ func (a *App) openPolicyDir(ctx context.Context) error {
 	return err
 }
 
-// editor is who makes the versions of the development's directory.
-const editor = "policy-dir"
+const (
+	// editor is who makes the versions of the development's directory.
+	editor  = "policy-dir"
+	asMeant = "edits in development are taken as they are meant"
+)
 
 // publishDir makes an edit of the development's directory a version, and proposes it.
 func (a *App) publishDir(ctx context.Context, source policy.Source) error {
 	v, _, err := a.publisher.Push(ctx, rollout.Push{
-		Source: source, Author: editor, Message: "an edit in " + a.config.policyDir, Force: "edits in development are taken as they are meant",
+		Source: source, Author: editor, Message: "an edit in " + a.config.policyDir, Force: asMeant,
 	})
 	if err != nil {
 		return err
@@ -88,7 +91,7 @@ func (a *App) publishDir(ctx context.Context, source policy.Source) error {
 	for _, f := range v.Findings {
 		a.log.WarnContext(ctx, "policy edit: "+f.Reason, "file", f.File, "line", f.Line)
 	}
-	_, err = a.publisher.Activate(ctx, editor, v.Version, "", "")
+	_, err = a.publisher.Activate(ctx, v.Version, rollout.Wish{Operator: editor, Force: true, Reason: asMeant})
 	if errors.Is(err, store.ErrPolicyActive) {
 		return nil
 	}

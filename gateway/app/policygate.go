@@ -18,17 +18,16 @@ const judgeWithin = 30 * time.Second
 func (a *App) judgePolicy(ctx context.Context, source policy.Source) ([]policy.Finding, error) {
 	ctx, cancel := context.WithTimeout(ctx, judgeWithin)
 	defer cancel()
-	facts := policy.Facts{Active: a.policy.Set(), Now: a.clock.Now}
-	var err error
-	if facts.Merchants, err = a.store.MerchantsByTier(ctx); err != nil {
+	facts, err := a.facts(ctx)
+	if err != nil {
 		return nil, err
 	}
+	facts.Now = a.clock.Now
 	if facts.KnownMerchants, err = a.store.MerchantsThere(ctx, policy.Mentioned(source)); err != nil {
 		return nil, err
 	}
 	if a.operations != nil {
 		snapshot := a.operations.Current()
-		facts.Operations = admission.Offered(snapshot)
 		if policy.NamesProducts(source) {
 			facts.SKUs = a.products(ctx, snapshot)
 		}
@@ -38,6 +37,25 @@ func (a *App) judgePolicy(ctx context.Context, source policy.Source) ([]policy.F
 	}
 	_, findings, err := policy.Gate(ctx, source, facts)
 	return findings, err
+}
+
+// meaningOfPolicy says whether a version that was pushed fits the merchants there are now and the operations on offer.
+func (a *App) meaningOfPolicy(ctx context.Context, source policy.Source) ([]policy.Finding, error) {
+	facts, err := a.facts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return policy.Meaning(ctx, source, facts)
+}
+
+// facts are what a policy's meaning is held against.
+func (a *App) facts(ctx context.Context) (facts policy.Facts, err error) {
+	facts.Active = a.policy.Set()
+	if a.operations != nil {
+		facts.Operations = admission.Offered(a.operations.Current())
+	}
+	facts.Merchants, err = a.store.MerchantsByTier(ctx)
+	return facts, err
 }
 
 // productsWithin bounds the wait for a provider's list.

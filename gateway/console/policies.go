@@ -102,7 +102,7 @@ func (c *Console) activatePolicy(x *call, wanted adminapi.ActivatePolicy) (any, 
 	if err != nil {
 		return nil, err
 	}
-	a, err := c.deps.Publisher.Activate(x.request.Context(), x.operator.Name, version, replaces, wanted.Reason)
+	a, err := c.deps.Publisher.Activate(x.request.Context(), version, wishOf(x, wanted, replaces))
 	if errors.Is(err, store.ErrPolicyActive) { // asked for twice
 		head, err := c.deps.Policies.PolicyHead(x.request.Context())
 		if err != nil {
@@ -124,15 +124,22 @@ func (c *Console) rollBackPolicy(x *call, wanted adminapi.ActivatePolicy) (any, 
 	if err != nil {
 		return nil, err
 	}
-	a, err := c.deps.Publisher.Rollback(x.request.Context(), x.operator.Name, replaces, wanted.Reason)
+	a, err := c.deps.Publisher.Rollback(x.request.Context(), wishOf(x, wanted, replaces))
 	if err != nil {
 		return nil, policyFault(err)
 	}
 	return c.activationDocument(x.request.Context(), x.now, a.ID)
 }
 
+func wishOf(x *call, wanted adminapi.ActivatePolicy, replaces policy.Version) rollout.Wish {
+	return rollout.Wish{Operator: x.operator.Name, Replaces: replaces, Reason: wanted.Reason, Force: wanted.Force}
+}
+
 // replaced is the version that an activation has to replace, "" for the one in force.
 func (c *Console) replaced(x *call, wanted adminapi.ActivatePolicy) (policy.Version, error) {
+	if wanted.Force && wanted.Reason == "" {
+		return "", fault.Invalid("reason", "must say why what does not fit is overruled")
+	}
 	if err := checkReason(wanted.Reason); err != nil || wanted.Replaces == "" {
 		return "", err
 	}
@@ -224,6 +231,10 @@ func (c *Console) policyDocument(v store.PolicyVersion) adminapi.PolicyVersion {
 
 // policyFault says what an operator can do about it.
 func policyFault(err error) error {
+	if unfit, ok := errors.AsType[*rollout.Unfit](err); ok {
+		return fault.New(fault.InvalidRequest, "Version "+rollout.Short(unfit.Version)+" does not fit the merchants and operations there are now. Nothing was changed: "+
+			"mend that first, or overrule it with force and a reason. "+unfit.Error())
+	}
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return fault.New(fault.NotFound, "There is no such policy version. gerbang policy list shows those that are kept.")

@@ -80,7 +80,7 @@ func TestProposedByHand(t *testing.T) {
 	done := w.activate(two)
 	w.look(a, a)
 	w.run(two, a)
-	if _, err := w.publisher.Rollback(t.Context(), "ayu", two, ""); err != nil {
+	if _, err := w.publisher.Rollback(t.Context(), Wish{Operator: "ayu", Replaces: two}); err != nil {
 		t.Fatal(err)
 	}
 	w.look(a, a)
@@ -102,14 +102,14 @@ func TestRollbackByHand(t *testing.T) {
 	w.publisher.SecondOperator = true
 	waiting := w.activate(two)
 	w.execute("UPDATE policy_activations SET requested_by = 'budi' WHERE activation_id = $1", waiting.ID)
-	if _, err := w.publisher.Activate(t.Context(), "citra", two, "", ""); !errors.Is(err, ErrForged) {
+	if _, err := w.publisher.Activate(t.Context(), two, Wish{Operator: "citra"}); !errors.Is(err, ErrForged) {
 		t.Errorf("confirmed another's row: %v", err)
 	}
 	w.execute("UPDATE policy_activations SET requested_by = 'ayu' WHERE activation_id = $1", waiting.ID)
 	if again := w.activate(two); again.ID != waiting.ID || again.State != store.ActivationWaiting {
 		t.Errorf("%+v", again)
 	}
-	confirmed, err := w.publisher.Activate(t.Context(), "budi", two, "", "seen")
+	confirmed, err := w.publisher.Activate(t.Context(), two, Wish{Operator: "budi", Reason: "seen"})
 	if err != nil || confirmed.ID != waiting.ID || confirmed.State != store.ActivationProposed || confirmed.ConfirmedBy != "budi" {
 		t.Fatalf("%+v, %v", confirmed, err)
 	}
@@ -119,7 +119,7 @@ func TestRollbackByHand(t *testing.T) {
 	w.activate(one)
 	w.look(a, a)
 	w.execute("UPDATE policy_activations SET back_id = (SELECT activation_id FROM policy_activations WHERE requested_by = 'gerbang') WHERE version = $1", string(one))
-	if _, err := w.publisher.Rollback(t.Context(), "ayu", one, ""); !errors.Is(err, ErrForged) {
+	if _, err := w.publisher.Rollback(t.Context(), Wish{Operator: "ayu", Replaces: one}); !errors.Is(err, ErrForged) {
 		t.Errorf("rolled back along a row of somebody's: %v", err)
 	}
 }

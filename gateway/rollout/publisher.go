@@ -35,6 +35,9 @@ type Publisher struct {
 	// Judge says what is wrong with a set before it is kept; policy.Refused says whether
 	// that refuses it. Nil is the gate without any facts.
 	Judge func(ctx context.Context, source policy.Source) ([]policy.Finding, error)
+	// Meaning says what of a version does not fit the merchants and operations of now, before
+	// it is proposed. Nil finds nothing.
+	Meaning func(ctx context.Context, source policy.Source) ([]policy.Finding, error)
 	// SecondOperator has each activation confirmed by another operator.
 	SecondOperator bool
 	Wake           func()            // the replica at hand
@@ -152,21 +155,30 @@ func (p *Publisher) Find(ctx context.Context, text string) (store.PolicyVersion,
 	return store.PolicyVersion{}, ErrAmbiguous
 }
 
+// Wish is what an operator wants of an activation or a rollback.
+type Wish struct {
+	Operator string
+	Replaces policy.Version // that has to be in force
+	Reason   string
+	Force    bool // overrule, for the reason, what does not fit
+}
+
 // Activate proposes a version to replace another one, "" for the one in force now. The
-// replicas decide it; the answer says what was asked for.
-func (p *Publisher) Activate(ctx context.Context, operator string, version, replaces policy.Version, reason string) (store.Activation, error) {
+// replicas decide it; the answer says what was asked for. The error is *Unfit where the
+// version does not fit.
+func (p *Publisher) Activate(ctx context.Context, version policy.Version, wish Wish) (store.Activation, error) {
 	head, err := p.Record.PolicyHead(ctx)
 	if err != nil {
 		return store.Activation{}, err
 	}
-	return p.propose(ctx, operator, "policy.activate", head, store.Activation{
-		Version: version, Replaces: cmp.Or(replaces, head.Version), Back: head.Activation, Reason: reason,
+	return p.propose(ctx, wish, "policy.activate", head, store.Activation{
+		Version: version, Replaces: cmp.Or(wish.Replaces, head.Version), Back: head.Activation, Reason: wish.Reason,
 	})
 }
 
 // Rollback proposes the version that was in force before the one that it replaces; after
-// it the next one goes one further back.
-func (p *Publisher) Rollback(ctx context.Context, operator string, replaces policy.Version, reason string) (store.Activation, error) {
+// it the next one goes one further back. The error is as Activate's.
+func (p *Publisher) Rollback(ctx context.Context, wish Wish) (store.Activation, error) {
 	head, err := p.Record.PolicyHead(ctx)
 	if err != nil {
 		return store.Activation{}, err
@@ -188,14 +200,22 @@ func (p *Publisher) Rollback(ctx context.Context, operator string, replaces poli
 	if !wasDone(p.Vault, before) {
 		return store.Activation{}, ErrForged
 	}
-	return p.propose(ctx, operator, "policy.rollback", head, store.Activation{
-		Version: before.Version, Replaces: replaces, Back: before.Back, Reason: reason,
+	return p.propose(ctx, wish, "policy.rollback", head, store.Activation{
+		Version: before.Version, Replaces: wish.Replaces, Back: before.Back, Reason: wish.Reason,
 	})
 }
 
 // propose asks the replicas, or where a second operator is wanted has the activation wait
 // for one.
-func (p *Publisher) propose(ctx context.Context, operator, action string, head store.PolicyHead, a store.Activation) (store.Activation, error) {
+func (p *Publisher) propose(ctx context.Context, wish Wish, action string, head store.PolicyHead, a store.Activation) (store.Activation, error) {
+	if unfit := p.unfit(ctx, a.Version, head); len(unfit) > 0 {
+		if !wish.Force {
+			p.Refused("activation")
+			return store.Activation{}, &Unfit{a.Version, unfit}
+		}
+		action += "_forced"
+	}
+	operator := wish.Operator
 	a.ID, a.RequestedBy, a.Changes, a.State = uuid.New(), operator, head.Changes, store.ActivationProposed
 	if p.SecondOperator {
 		switch waiting, err := p.Record.WaitingActivation(ctx, a.Version, a.Replaces); {

@@ -190,7 +190,7 @@ func (w *world) push(source policy.Source) policy.Version {
 
 func (w *world) activate(version policy.Version) store.Activation {
 	w.Helper()
-	a, err := w.publisher.Activate(w.Context(), "ayu", version, "", "")
+	a, err := w.publisher.Activate(w.Context(), version, Wish{Operator: "ayu"})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -270,22 +270,22 @@ func TestRollout(t *testing.T) {
 	w.run(two, a, b, c)
 	for _, want := range []policy.Version{one, first} {
 		from := w.head().Version
-		if _, err := w.publisher.Rollback(t.Context(), "ayu", from, "too strict"); err != nil {
+		if _, err := w.publisher.Rollback(t.Context(), Wish{Operator: "ayu", Replaces: from, Reason: "too strict"}); err != nil {
 			t.Fatal(err)
 		}
 		w.look(a, b, c, a, b)
 		w.run(want, a, b, c)
-		if _, err := w.publisher.Rollback(t.Context(), "budi", from, ""); want != first && !errors.Is(err, store.ErrPolicyMoved) {
+		if _, err := w.publisher.Rollback(t.Context(), Wish{Operator: "budi", Replaces: from}); want != first && !errors.Is(err, store.ErrPolicyMoved) {
 			t.Errorf("the same rollback again: %v", err)
 		}
 	}
-	if _, err := w.publisher.Rollback(t.Context(), "ayu", first, ""); !errors.Is(err, ErrNothingBack) {
+	if _, err := w.publisher.Rollback(t.Context(), Wish{Operator: "ayu", Replaces: first}); !errors.Is(err, ErrNothingBack) {
 		t.Errorf("before the first: %v", err)
 	}
 	// What was activated after a rollback goes back to where that was.
 	w.activate(two)
 	w.look(a, b, c, a, b)
-	if back, err := w.publisher.Rollback(t.Context(), "ayu", two, ""); err != nil || back.Version != first {
+	if back, err := w.publisher.Rollback(t.Context(), Wish{Operator: "ayu", Replaces: two}); err != nil || back.Version != first {
 		t.Errorf("%+v, %v", back, err)
 	}
 	if found := w.exceptions(); len(found) != 0 || len(a.refused) != 0 {
@@ -700,6 +700,63 @@ func TestFirstStaysAfterAnUpgrade(t *testing.T) {
 	w.start("a")
 	b := w.start("b", func(_ *replica, d *Dependencies) { d.First = policy.Source{} })
 	w.run(policy.Default().Version(), b)
+}
+
+// TestWhatDoesNotFitAnyMore: a version that was good when it was pushed is held against the merchants of now before it is
+// proposed, and before a rollback. An operator overrules that; a judgement that is slow or fails holds nobody up.
+func TestWhatDoesNotFitAnyMore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.start("node-1")
+	first, two, unwise := r.Active().Set().Version(), w.push(edited("two")), edited("unwise")
+	forced, _, err := w.publisher.Push(t.Context(), Push{Source: unwise, Author: "ayu", Message: "m", Force: "I know"})
+	if err != nil || forced.State != store.PolicyPushed {
+		t.Fatal(forced.State, err)
+	}
+	w.activate(two)
+	w.look(r)
+	w.run(two, r)
+	findings := []policy.Finding{{Check: policy.CheckMeaning, File: "data.json", Line: 1, Reason: "unwise", Merchants: 7}}
+	w.publisher.Meaning = func(context.Context, policy.Source) ([]policy.Finding, error) { return slices.Clone(findings), nil }
+	back := Wish{Operator: "ayu", Replaces: two}
+	_, err = w.publisher.Rollback(t.Context(), back)
+	if unfit, ok := errors.AsType[*Unfit](err); !ok || unfit.Version != first || unfit.Error() != "data.json:1:0: meaning: unwise (7 merchants)" {
+		t.Errorf("a rollback to what does not fit: %v", err)
+	}
+	if head, err := w.store.PolicyHead(t.Context()); err != nil || head.Proposal != uuid.Nil {
+		t.Errorf("it is proposed all the same: %+v, %v", head, err)
+	}
+	if _, err := w.publisher.Activate(t.Context(), forced.Version, Wish{Operator: "ayu"}); err != nil {
+		t.Errorf("what was overruled at its push: %v", err)
+	}
+	w.look(r)
+	w.run(forced.Version, r)
+	findings[0].Merchants = 8 // one more by now
+	if _, err := w.publisher.Activate(t.Context(), two, Wish{Operator: "ayu", Force: true, Reason: "a hurry"}); err != nil {
+		t.Fatal(err)
+	}
+	w.look(r)
+	if _, err := w.publisher.Activate(t.Context(), forced.Version, Wish{Operator: "ayu"}); err == nil {
+		t.Error("what was overruled for fewer merchants comes into force")
+	}
+	back.Replaces, back.Reason, back.Force = two, "an outage", true
+	if _, err := w.publisher.Rollback(t.Context(), back); err != nil {
+		t.Errorf("overruled: %v", err)
+	}
+	w.look(r)
+	w.run(forced.Version, r)
+	audit, err := w.store.AuditOf(t.Context(), store.AuditRange{MerchantID: tenants.Platform, Most: 50})
+	if err != nil || !slices.ContainsFunc(audit, func(a store.Audit) bool {
+		return a.Action == "policy.rollback_forced" && strings.Contains(a.Detail, "an outage")
+	}) {
+		t.Errorf("the audit does not say what was overruled: %v, %v", audit, err)
+	}
+	w.publisher.Meaning = func(ctx context.Context, _ policy.Source) ([]policy.Finding, error) {
+		return nil, context.DeadlineExceeded
+	}
+	if _, err := w.publisher.Rollback(t.Context(), Wish{Operator: "ayu", Replaces: forced.Version}); err != nil {
+		t.Errorf("a judgement that can't be made holds an operator up: %v", err)
+	}
 }
 
 // TestJudge is the table of what becomes of a proposal.

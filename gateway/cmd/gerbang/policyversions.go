@@ -37,13 +37,10 @@ type policyPush struct {
 
 // Validate wants flags that belong together.
 func (c *policyPush) Validate() error {
-	switch {
-	case c.Force && c.Reason == "":
-		return errors.New("--force needs --reason")
-	case !c.Activate && (c.Replaces != "" || c.Wait):
+	if !c.Activate && (c.Replaces != "" || c.Wait) {
 		return errors.New("--replaces and --wait are for --activate")
 	}
-	return nil
+	return forcedFor(c.Force, c.Reason)
 }
 
 // pushed is what a push prints as JSON.
@@ -97,7 +94,7 @@ func (c *policyPush) Run(ctx context.Context, p *program, admin *adminapi.Client
 		return p.show(pushed{PolicyVersion: v}, rows...)
 	}
 	a, took, err := p.activated(ctx, admin, c.Wait, func() (adminapi.PolicyActivation, error) {
-		return admin.ActivatePolicy(ctx, v.Version, adminapi.ActivatePolicy{Replaces: c.Replaces})
+		return admin.ActivatePolicy(ctx, v.Version, adminapi.ActivatePolicy{Replaces: c.Replaces, Reason: c.Reason, Force: c.Force})
 	})
 	if a.ActivationID != "" {
 		v.State = a.State
@@ -235,21 +232,36 @@ type policyActivate struct {
 	Version  string `arg:"" help:"The beginning of a version."`
 	Replaces string `placeholder:"VERSION" help:"Only if this version is in force."`
 	Reason   string `help:"Why; kept in the audit."`
+	Force    bool   `help:"Overrule that it does not fit the merchants and operations there are now, such as a tier in use that it has not."`
 	Wait     bool   `help:"Until every live replica runs it. The exit code is 5 where one does not within a minute."`
+}
+
+// Validate wants flags that belong together.
+func (c *policyActivate) Validate() error { return forcedFor(c.Force, c.Reason) }
+
+func forcedFor(force bool, reason string) error {
+	if force && reason == "" {
+		return errors.New("--force needs --reason")
+	}
+	return nil
 }
 
 // Run activates the version.
 func (c *policyActivate) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	return p.showActivated(p.activated(ctx, admin, c.Wait, func() (adminapi.PolicyActivation, error) {
-		return admin.ActivatePolicy(ctx, c.Version, adminapi.ActivatePolicy{Replaces: c.Replaces, Reason: c.Reason})
+		return admin.ActivatePolicy(ctx, c.Version, adminapi.ActivatePolicy{Replaces: c.Replaces, Reason: c.Reason, Force: c.Force})
 	}))
 }
 
 type policyRollback struct {
 	Replaces string `placeholder:"VERSION" help:"Only if this version is in force; the one that is now, unless given."`
 	Reason   string `help:"Why; kept in the audit."`
+	Force    bool   `help:"Overrule that it does not fit the merchants and operations there are now, such as a tier in use that it has not."`
 	Wait     bool   `help:"Until every live replica runs it. The exit code is 5 where one does not within a minute."`
 }
+
+// Validate wants flags that belong together.
+func (c *policyRollback) Validate() error { return forcedFor(c.Force, c.Reason) }
 
 // Run goes one version back, from the one that is in force as it begins.
 func (c *policyRollback) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
@@ -260,7 +272,7 @@ func (c *policyRollback) Run(ctx context.Context, p *program, admin *adminapi.Cl
 		}
 	}
 	return p.showActivated(p.activated(ctx, admin, c.Wait, func() (adminapi.PolicyActivation, error) {
-		return admin.RollBackPolicy(ctx, adminapi.ActivatePolicy{Replaces: c.Replaces, Reason: c.Reason})
+		return admin.RollBackPolicy(ctx, adminapi.ActivatePolicy{Replaces: c.Replaces, Reason: c.Reason, Force: c.Force})
 	}))
 }
 

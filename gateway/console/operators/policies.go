@@ -88,13 +88,17 @@ func (c *Console) push(r *room) error {
 	return r.Go(policyPath(pushed.Version), "The version is kept. Look at its impact, then activate it.")
 }
 
+func wishOf(r *room) adminapi.ActivatePolicy {
+	return adminapi.ActivatePolicy{Replaces: r.Form("replaces"), Reason: r.Form("reason"), Force: r.Form("force") != ""}
+}
+
 func (c *Console) activatePolicy(r *room) error {
-	begun, err := r.admin.ActivatePolicy(r.Request.Context(), r.named("version"), adminapi.ActivatePolicy{Replaces: r.Form("replaces"), Reason: r.Form("reason")})
+	begun, err := r.admin.ActivatePolicy(r.Request.Context(), r.named("version"), wishOf(r))
 	return r.did(err, "/activations/"+url.PathEscape(begun.ActivationID), "")
 }
 
 func (c *Console) rollBackPolicy(r *room) error {
-	begun, err := r.admin.RollBackPolicy(r.Request.Context(), adminapi.ActivatePolicy{Replaces: r.Form("replaces"), Reason: r.Form("reason")})
+	begun, err := r.admin.RollBackPolicy(r.Request.Context(), wishOf(r))
 	return r.did(err, "/activations/"+url.PathEscape(begun.ActivationID), "")
 }
 

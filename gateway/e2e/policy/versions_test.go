@@ -50,6 +50,7 @@ func TestVersionsAcrossReplicas(t *testing.T) {
 		}
 	}
 	refusedByHand(t, operator, dir)
+	l.tierInUse(t, replicas, edit)
 
 	replicas[2].Kill(t)
 	burst(700)
@@ -151,6 +152,26 @@ func refusedByHand(t *testing.T, operator *harness.Program, dir string) {
 	if out, err := operator.Run(t, "policy", "diff", "active", versions[1].Version[:8]); err != nil || !strings.Contains(out, `"burst": 800`) {
 		t.Errorf("diff: %v\n%s", err, out)
 	}
+}
+
+// tierInUse rolls back a version with a tier that a merchant has moved to since: every request of it would be refused.
+func (l *limitWatch) tierInUse(t *testing.T, replicas []*harness.Program, edit *harness.PolicyData) {
+	t.Helper()
+	operator := replicas[0]
+	edit.Change(t, func(tiers map[string]map[string]any, _ map[string]any) { tiers["gold"] = tiers["scale"] })
+	operator.MustRun(t, "", nil, "policy", "push", filepath.Dir(edit.File), "--message", "a tier of gold", "--activate", "--wait")
+	operator.MustRun(t, "", nil, "merchant", "tier", l.Shop.MerchantID, "gold")
+	out, err := operator.Run(t, "policy", "rollback", "--wait")
+	if err == nil || !strings.Contains(out, `data.json:2:3: meaning: merchants are on the tier "gold"`) || !strings.Contains(out, "(1 merchant)") {
+		t.Errorf("a rollback that takes a merchant's tier away: %v\n%s", err, out)
+	}
+	for _, p := range replicas {
+		if a := l.Shop.At(p).Ask(t, "/balance", harness.Fields{}); a.Code != "" {
+			t.Errorf("the merchant can't read its balance: %+v", a)
+		}
+	}
+	operator.MustRun(t, "", nil, "policy", "rollback", "--wait", "--force", "--reason", "an outage")
+	operator.MustRun(t, "", nil, "merchant", "tier", l.Shop.MerchantID, "scale")
 }
 
 // limitWatch is requests at every replica, and when each replica first told of a limit.
