@@ -176,7 +176,7 @@ func TestWhereOperatorsConnectStays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plugins.manifest, plugins.status.Ports = m, []string{"443"}
+		plugins.manifest, plugins.status.Ports = m, []uint16{443}
 		d.Plugins = plugins
 	})
 	id := w.merchant().MerchantID

@@ -62,6 +62,9 @@ func (c *Console) showPlugin(x *call) (any, error) {
 		if p.Approval == nil {
 			p.Approval = &adminapi.PluginApproval{Provider: p.Provider, SHA256: p.SHA256, ManifestDigest: p.ManifestDigest, State: "configured"}
 		}
+		if p.Approval.State == "configured" {
+			p.Approval.Reach = c.reachNow(p.Provider)
+		}
 		for _, m := range c.deps.Plugins.Manifests() {
 			if m.Name == p.Provider {
 				p.Approval.Manifest = m.Document()
@@ -70,6 +73,16 @@ func (c *Console) showPlugin(x *call) (any, error) {
 		return p, nil
 	}
 	return nil, noPlugin()
+}
+
+// reachNow is what a plugin may reach on this replica.
+func (c *Console) reachNow(provider string) adminapi.PluginReach {
+	for _, s := range c.deps.Plugins.Status() {
+		if s.Provider == provider {
+			return adminapi.PluginReach{Read: s.Read, Ports: s.Ports, MemoryMB: s.MaxMemory >> 20, User: s.User}
+		}
+	}
+	return adminapi.PluginReach{}
 }
 
 func noPlugin() error {
@@ -81,7 +94,7 @@ func pluginDocument(s host.Status) adminapi.Plugin {
 		Provider: s.Provider, Version: s.Version, SHA256: s.SHA256, ManifestDigest: s.Digest,
 		Running: s.Running, PID: s.PID, Since: given(s.Since), Restarts: s.Restarts, LastFault: s.LastFault,
 		InFlight: s.InFlight, MaxInFlight: s.MaxInFlight, Breakers: []adminapi.Breaker{},
-		Confined: s.Confined, Ports: s.Ports, MemoryMB: s.Memory >> 20, LastErrors: []adminapi.PastFault{}, Replicas: []adminapi.PluginReplica{},
+		Confined: s.Confined, Ports: texts(s.Ports), MemoryMB: s.Memory >> 20, LastErrors: []adminapi.PastFault{}, Replicas: []adminapi.PluginReplica{},
 		Latency: adminapi.Latency{Calls: s.Latency.Calls, MedianMS: s.Latency.Median.Milliseconds(), P99MS: s.Latency.P99.Milliseconds()},
 	}
 	for _, b := range s.Breakers {

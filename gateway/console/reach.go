@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
@@ -24,13 +25,22 @@ func (c *Console) checkReach(provider tenants.Provider, credentials []byte) erro
 			continue
 		}
 		for _, a := range addresses("credentials", document) {
-			if !slices.Contains(status.Ports, a.port) {
+			if !slices.Contains(texts(status.Ports), a.port) {
 				return fault.Invalid(a.field, fmt.Sprintf(
 					"has port %s, which the plugin %s may not connect to; ports that it may connect to stand in its approval (plugins: ports) in the gateway's configuration", a.port, provider))
 			}
 		}
 	}
 	return nil
+}
+
+// texts are ports as addresses have them.
+func texts(ports []uint16) []string {
+	all := make([]string, len(ports))
+	for i, port := range ports {
+		all[i] = strconv.Itoa(int(port))
+	}
+	return all
 }
 
 type address struct{ field, port string }

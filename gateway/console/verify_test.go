@@ -163,7 +163,7 @@ func TestAClosedPortIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plugins.manifest, plugins.fakeVerifier, plugins.status.Ports = m, v, []string{"443", "8443"}
+		plugins.manifest, plugins.fakeVerifier, plugins.status.Ports = m, v, []uint16{443, 8443}
 		d.Plugins = plugins
 	})
 	id := w.merchant().MerchantID

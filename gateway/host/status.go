@@ -3,7 +3,6 @@ package host
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/confine"
@@ -24,7 +23,10 @@ type Status struct {
 	Faults                            []Fault // the newest first
 	Breakers                          []BreakerStatus
 	Confined                          string   // yes, or what the machine leaves open
-	Ports                             []string // TCP ports that it may connect to
+	Ports                             []uint16 // TCP ports that it may connect to
+	Read                              []string // files and directories that it may read
+	MaxMemory                         int64    // bytes that it may use
+	User                              string   // whom it runs as, "" for the host's own
 }
 
 // BreakerStatus is the state of the provider's own circuits in a mode (closed,
@@ -57,9 +59,7 @@ func (p *provider) status() Status {
 	defer p.mu.Unlock()
 	spec := p.version.spec
 	s.Digest, s.SHA256 = spec.ManifestDigest, spec.SHA256
-	for _, port := range spec.Ports {
-		s.Ports = append(s.Ports, strconv.Itoa(int(port)))
-	}
+	s.Ports, s.Read, s.MaxMemory, s.User = spec.Ports, spec.Read, spec.Memory, spec.User
 	if p.manifest != nil {
 		s.Version, s.Digest = p.manifest.Version, p.manifest.Digest()
 	}

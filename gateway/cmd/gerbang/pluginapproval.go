@@ -25,10 +25,10 @@ import (
 type pluginApprove struct {
 	File      string   `arg:"" type:"existingfile" help:"The plugin's binary."`
 	Name      string   `help:"The provider's name; the file's unless given."`
-	Read      []string `help:"A file or directory that the plugin may read on every replica; may be repeated."`
+	Read      []string `help:"A file or directory that the plugin may read on every replica; may be repeated. Without --read and --port it reaches what the version in force does."`
 	Port      []uint16 `help:"A TCP port that it may connect to; 443 unless given; may be repeated."`
-	MemoryMB  int64    `name:"memory-mb" help:"How much memory it may use; 512 unless given."`
-	User      string   `help:"Whom it runs as; the gateway's own user unless given."`
+	MemoryMB  int64    `name:"memory-mb" help:"How much memory it may use; 512 unless given, or as the version in force."`
+	User      string   `help:"Whom it runs as; the gateway's own user unless given, or as the version in force."`
 	Examples  string   `type:"existingfile" help:"The examples of the test; examples.json beside the binary unless given. manifest.json lies beside them."`
 	Simulator string   `help:"Command of the simulator of the test, which is not confined; the binary with the argument sandbox unless given."`
 	Untested  bool     `help:"Run no conformance test; the approval says so."`
@@ -55,7 +55,6 @@ func (c *pluginApprove) Run(ctx context.Context, p *program, admin *adminapi.Cli
 			return err
 		}
 	}
-	reach := adminapi.PluginReach{Read: c.Read, Ports: c.Port, MemoryMB: c.MemoryMB, User: c.User}
 	evidence, unproven, err := c.prove(ctx, p)
 	if err != nil {
 		return err
@@ -63,6 +62,7 @@ func (c *pluginApprove) Run(ctx context.Context, p *program, admin *adminapi.Cli
 	if err := c.unchanged(sum); err != nil {
 		return err
 	}
+	reach := c.reach(was)
 	if err := c.tell(p, sum, m, was, reach, evidence, unproven); err != nil {
 		return err
 	}
@@ -95,6 +95,23 @@ func (c *pluginApprove) Run(ctx context.Context, p *program, admin *adminapi.Cli
 		rows = append(rows, []string{"next:", "gerbang plugin activate " + m.Name + " " + sum[:12]})
 	}
 	return p.show(result, rows...)
+}
+
+// reach is what the plugin is approved to reach: what was said here, or what the version in
+// force may.
+func (c *pluginApprove) reach(was adminapi.Plugin) adminapi.PluginReach {
+	reach := adminapi.PluginReach{Read: c.Read, Ports: c.Port, MemoryMB: c.MemoryMB, User: c.User}
+	if c.inherits(was) {
+		reach = was.Approval.Reach
+		reach.MemoryMB, reach.User = cmp.Or(c.MemoryMB, reach.MemoryMB), cmp.Or(c.User, reach.User)
+	}
+	return reach
+}
+
+// inherits tells whether nothing was said about files and ports, and a gateway with this
+// keyset has written what is in force.
+func (c *pluginApprove) inherits(was adminapi.Plugin) bool {
+	return len(c.Read) == 0 && len(c.Port) == 0 && was.Provider != "" && !was.Approval.Unsigned
 }
 
 // inspect starts the plugin, pinned to what the file is now, and asks for its manifest.
@@ -209,9 +226,14 @@ func (c *pluginApprove) tell(p *program, sum string, m *manifest.Manifest, was a
 	if was.ManifestDigest == m.Digest() {
 		diff = "  the manifest is the one in force\n"
 	}
-	_, err := fmt.Fprintf(p.err, "plugin    %s %s\nsha256    %s\nmanifest  %s\nmay read  %s\nports     %s\nevidence  %s\n%s\nthe manifest, against the one in force (%s):\n%s\n",
-		m.Name, m.Version, sum, m.Digest(), cmp.Or(strings.Join(reach.Read, ", "), "nothing of its own"), portsText(reach.Ports),
-		evidence, unproven, cmp.Or(was.Version, "none"), diff)
+	reached := "as given"
+	if c.inherits(was) {
+		reached = "as the version in force; --port and --read say it anew"
+	}
+	_, err := fmt.Fprintf(p.err, "plugin    %s %s\nsha256    %s\nmanifest  %s\nreach     %s\nmay read  %s\nports     %s\nmemory    %d MB\nruns as   %s\n"+
+		"evidence  %s\n%s\nthe manifest, against the one in force (%s):\n%s\n",
+		m.Name, m.Version, sum, m.Digest(), reached, cmp.Or(strings.Join(reach.Read, ", "), "nothing of its own"), portsText(reach.Ports),
+		cmp.Or(reach.MemoryMB, 512), cmp.Or(reach.User, "the gateway's user"), evidence, unproven, cmp.Or(was.Version, "none"), diff)
 	return err
 }
 

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/sdk/conformance"
 )
@@ -66,5 +69,28 @@ func TestWhatIsNotProvenIsTold(t *testing.T) {
 	const want = "not proven  the simulator can't pay (a/tampered, b/tampered)\nnot proven  no revoke (rotation)\n"
 	if passed != 1 || skipped != 3 || failed != 0 || unproven != want {
 		t.Errorf("%d, %d, %d, %q; want %q", passed, skipped, failed, unproven, want)
+	}
+}
+
+// Where nothing is said about files and ports, a plugin reaches what the version in force
+// does, unless that is not believed.
+func TestTheReachOfAnApproval(t *testing.T) {
+	t.Parallel()
+	inForce := adminapi.PluginReach{Read: []string{"/srv"}, Ports: []uint16{443, 8443}, MemoryMB: 64, User: "warung"}
+	for what, c := range map[string]struct {
+		approve  pluginApprove
+		unsigned bool
+		want     adminapi.PluginReach
+	}{
+		"nothing":      {want: inForce},
+		"memory":       {approve: pluginApprove{MemoryMB: 128}, want: adminapi.PluginReach{Read: inForce.Read, Ports: inForce.Ports, MemoryMB: 128, User: "warung"}},
+		"a port":       {approve: pluginApprove{Port: []uint16{443}}, want: adminapi.PluginReach{Ports: []uint16{443}}},
+		"a directory":  {approve: pluginApprove{Read: []string{"/lib"}}, want: adminapi.PluginReach{Read: []string{"/lib"}}},
+		"a forged row": {unsigned: true},
+	} {
+		was := adminapi.Plugin{Provider: "warung", Approval: &adminapi.PluginApproval{Reach: inForce, Unsigned: c.unsigned}}
+		if diff := cmp.Diff(c.want, c.approve.reach(was)); diff != "" {
+			t.Errorf("%s: %s", what, diff)
+		}
 	}
 }
