@@ -208,6 +208,7 @@ func (a *App) wireMoney(vault *tenants.Vault, mailed func()) {
 		Store: a.store, Providers: a.host, Accounts: a.directory, Vault: vault, Catalog: a.operations, Names: a.names,
 		ForeignNotified: a.metrics.ObserveForeign, CallbackCommitted: func() { a.dispatcher.Wake() }, MailCommitted: mailed,
 		ClockFault: a.clock.Fault, Recovering: a.recovery.fault, Unfit: a.store.Unfit, Restored: a.recovery.restored, Now: a.clock.Now, Log: a.log,
+		PassedOver: a.config.passedOver,
 	})
 	a.queries = query.New(a.lifecycle, a.cache, a.store)
 	a.reconciler = reconcile.New(a.lifecycle, a.host, a.store, a.store)

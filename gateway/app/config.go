@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"net/url"
 	"path/filepath"
@@ -65,8 +66,9 @@ type Config struct {
 	needPlugins bool
 	recovers    bool
 	alone       bool
-	setAside    []string // plugins whose approvals do not count
-	policyDir   string   // each edit there is a version at once
+	setAside    []string   // plugins whose approvals do not count
+	passedOver  slog.Level // at which it is logged that a provider was passed over
+	policyDir   string     // each edit there is a version at once
 
 	SMTP SMTPConfig `koanf:"smtp"` // none: no mails are sent
 
@@ -374,6 +376,10 @@ func (c *Config) Alone() { c.alone = true }
 // SetAside has what the configuration names of some plugins in force, also where an
 // approval is. It is for development.
 func (c *Config) SetAside(names []string) { c.setAside = names }
+
+// WarnOfPassedOver has it logged as a warning where a payment does not go to the first of
+// several providers. It is for development: whoever writes a plugin expects its calls.
+func (c *Config) WarnOfPassedOver() { c.passedOver = slog.LevelWarn }
 
 // Recover has a gateway begin a recovery: its database was restored, and an operator is
 // to open it.

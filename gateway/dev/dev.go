@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -53,6 +54,9 @@ type tree struct {
 	inbox     *inbox
 	mails     *mails
 	catcher   *catcher
+
+	connecting sync.Mutex // held while accounts at simulators are opened
+	connected  bool       // provision has opened them all
 
 	ownerURL, operatorURL string // where people sign in to the consoles
 }
@@ -255,6 +259,7 @@ func (t *tree) config(plugins []plugin) (app.Config, error) {
 		}
 	}
 	config.SetAside(own)
+	config.WarnOfPassedOver()
 	return config, nil
 }
 

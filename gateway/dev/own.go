@@ -103,7 +103,8 @@ func (s *sandbox) renew(ctx context.Context) {
 }
 
 // swap has a developer's own plugin go on from its file whenever that was built anew,
-// after its simulator. One that does not start is told, and the last one stays.
+// after its simulator, and connects the demo merchants to it. One that does not start is
+// told, and the last one stays.
 func (t *tree) swap(ctx context.Context, s *sandbox, replace func(ctx context.Context, p plugin) error) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -134,6 +135,12 @@ func (t *tree) swap(ctx context.Context, s *sandbox, replace func(ctx context.Co
 		s.renew(ctx)
 		if err := replace(ctx, next); err != nil {
 			t.Log.Error("the plugin that was built anew is not used, the one before stays", "plugin", next.name, "error", strings.TrimSpace(err.Error()))
+			continue
+		}
+		if err := t.reconnect(ctx, s); err != nil {
+			t.Log.Error("the plugin was built anew and is used, but the demo merchants can't be connected to it: "+
+				"have its simulator's connect answer what the manifest's connection asks for, and build again",
+				"plugin", next.name, "error", strings.TrimSpace(err.Error()))
 			continue
 		}
 		t.Log.Info("the plugin was built anew and is used", "plugin", next.name)

@@ -29,23 +29,37 @@ func (t *tree) provision(ctx context.Context) error {
 	if err := t.ready(ctx, admin); err != nil {
 		return err
 	}
+	t.connecting.Lock()
+	defer t.connecting.Unlock()
 	if err := t.createMerchants(ctx, admin); err != nil {
 		return fmt.Errorf("demo merchants: %w", err)
 	}
 	t.inbox.know(t.state.Merchants)
-	if err := t.connectAll(ctx, admin, t.gateway.APIURL()); err != nil {
+	if err := t.connectAll(ctx, admin, t.gateway.APIURL(), t.sandboxes...); err != nil {
 		return err
 	}
+	t.connected = true
 	return t.credit(ctx, admin)
 }
 
-// connectAll opens the accounts that each simulator's provider uses.
-func (t *tree) connectAll(ctx context.Context, admin *adminapi.Client, api string) error {
+// reconnect opens the accounts at one simulator anew: a plugin that was built anew may ask
+// for other credentials than before. Until provision has been through, that is its own.
+func (t *tree) reconnect(ctx context.Context, s *sandbox) error {
+	t.connecting.Lock()
+	defer t.connecting.Unlock()
+	if !t.connected {
+		return nil
+	}
+	return t.connectAll(ctx, adminapi.NewClient(t.gateway.ConsoleURL(), t.state.AdminToken), t.gateway.APIURL(), s)
+}
+
+// connectAll opens the accounts that the simulators' providers use.
+func (t *tree) connectAll(ctx context.Context, admin *adminapi.Client, api string, sandboxes ...*sandbox) error {
 	plugins, err := admin.Plugins(ctx)
 	if err != nil {
 		return err
 	}
-	for _, s := range t.sandboxes {
+	for _, s := range sandboxes {
 		for _, p := range t.parties(owner(plugins, s.plugin.name)) {
 			for _, mode := range modes {
 				if err := connect(ctx, admin, s, p, mode, api); err != nil {

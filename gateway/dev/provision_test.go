@@ -65,7 +65,7 @@ func TestWhoeverOwnsTheAccountIsConnected(t *testing.T) {
 	t.Parallel()
 	asked := &notes{}
 	tree, admin := newProvisioned(t, asked)
-	if err := tree.connectAll(t.Context(), admin, "http://api"); err != nil {
+	if err := tree.connectAll(t.Context(), admin, "http://api", tree.sandboxes...); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{

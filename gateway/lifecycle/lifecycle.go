@@ -40,6 +40,7 @@ type Dependencies struct {
 	Recovering        func() error          // why no money may be moved, if so: nobody has opened the gateway since a restore; nil where there are none
 	Unfit             func() error          // why the database can't take what a movement writes, if so; nil where nobody looks
 	Restored          func() time.Time      // when the last recovery began, zero for none; nil where there are none
+	PassedOver        slog.Level            // at which it is logged that a provider was not tried, and the next one was
 	Now               func() time.Time
 	Log               *slog.Logger
 }

@@ -100,7 +100,7 @@ func outOfBounds(fields []fault.Field) error {
 // is told where none of them is: the first of those that waiting may mend, else what the
 // merchant can change, else that nothing is connected.
 func (l *Lifecycle) passOver(ctx context.Context, op *catalog.Operation, r Request, before, why error) error {
-	l.Log.LogAttrs(ctx, slog.LevelInfo, "provider passed over", slog.String("provider", op.Provider), slog.String("operation", op.Path),
+	l.Log.LogAttrs(ctx, l.PassedOver, "provider passed over", slog.String("provider", op.Provider), slog.String("operation", op.Path),
 		slog.String("request_id", r.RequestID), slog.Any("error", errors.Join(why, errors.Unwrap(why))))
 	if before == nil || weightOf(why) > weightOf(before) {
 		return why

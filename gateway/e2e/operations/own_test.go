@@ -61,12 +61,15 @@ func TestDevRunsAPluginOfOnesOwn(t *testing.T) {
 	})
 	s.Create(t, harness.Fields{"amount": 31001, "type": "qris"})
 
+	asksForMore(t, p, dir)
+
 	// What is approved runs until dev is started with the file again.
-	p.MustRun(t, "", nil, "plugin", "approve", filepath.Join(dir, "warung"), "--untested", "--yes", "--activate", "--port", simulatorPort(t, p, "warung"))
-	edit(t, filepath.Join(dir, "manifest.json"), `"0.2.0"`, `"0.3.0"`)
+	p.MustRun(t, "", nil, "plugin", "approve", filepath.Join(dir, "warung"), "--untested", "--yes", "--activate")
+	wantCode("an approved one", string(s.Ask(t, "/payments/create", s.PaymentBody(harness.Fields{"amount": 31005})).Data))
+	edit(t, filepath.Join(dir, "manifest.json"), `"0.2.1"`, `"0.3.0"`)
 	build(t, dir)
 	harness.Await(t, harness.ReadyWithin, "a word about the file that is not used", func() bool { return strings.Contains(p.Log.String(), "an approval of it is in force") })
-	if plugin, err := p.Plugin(t, "warung"); err != nil || plugin.Version != "0.2.0" {
+	if plugin, err := p.Plugin(t, "warung"); err != nil || plugin.Version != "0.2.1" {
 		t.Errorf("%+v, %v; want the approved one", plugin, err)
 	}
 	p.Stop(t)
@@ -74,6 +77,50 @@ func TestDevRunsAPluginOfOnesOwn(t *testing.T) {
 	if plugin, err := p.Plugin(t, "warung"); err != nil || plugin.Version != "0.3.0" || plugin.Approval.State != "configured" {
 		t.Errorf("%+v, %v; want the file", plugin, err)
 	}
+}
+
+// asksForMore has a plugin ask for another credential: the demo merchants are connected
+// anew, or what hinders that is told, and so is that another provider gets a payment.
+func asksForMore(t *testing.T, p *harness.Program, dir string) {
+	t.Helper()
+	s := p.Shop(harness.Large, "test")
+	served := func(amount int64) bool {
+		t.Helper()
+		a := s.Ask(t, "/payments/create", s.PaymentBody(harness.Fields{"amount": amount}))
+		if !a.Success {
+			t.Errorf("a payment of %d: %s", amount, a)
+		}
+		return strings.Contains(string(a.Data), `"payment_code":"`)
+	}
+	told := func(what string, words ...string) {
+		t.Helper()
+		harness.Await(t, harness.ReadyWithin, what, func() bool {
+			return slices.ContainsFunc(strings.Split(p.Log.String(), "\n"), func(line string) bool {
+				return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(line, word) })
+			})
+		})
+	}
+	manifest, account := filepath.Join(dir, "manifest.json"), filepath.Join(dir, "account.go")
+	edit(t, manifest, `"required": ["api_key",`, `"required": ["api_key", "shop",`)
+	edit(t, manifest, `"properties": {`, `"properties": {"shop": {"type": "string", "description": "The shop's number."},`)
+	edit(t, account, "given struct {", "given struct {\nShop string `json:\"shop\"`")
+	edit(t, account, `given.Key == ""`, `given.Shop == "" || given.Key == ""`)
+	build(t, dir)
+	told("a word about what the simulator does not give", `"level":"ERROR"`, "have its simulator's connect answer what the manifest's connection asks for", "credentials.shop")
+	if served(31002) {
+		t.Error("it serves without a credential that it needs")
+	}
+	edit(t, filepath.Join(dir, "sandbox", "sandbox.go"), `"api_key": apiKey,`, `"api_key": apiKey, "shop": "7",`)
+	edit(t, manifest, `"version": "0.2.0"`, `"version": "0.2.1"`)
+	build(t, dir)
+	harness.Await(t, harness.ReadyWithin, "a payment by the plugin that asks for more", func() bool { return served(31003) })
+
+	p.MustRun(t, "", nil, "connection", "pause", s.MerchantID, "warung", "--mode", "test", "--reason", "to see")
+	if served(31004) {
+		t.Error("it serves while it is paused")
+	}
+	told("a warning that it was passed over", `"level":"WARN"`, `"msg":"provider passed over"`, `"provider":"warung"`)
+	p.MustRun(t, "", nil, "connection", "resume", s.MerchantID, "warung", "--mode", "test", "--reason", "seen")
 }
 
 // TestTwoOfOnePath: of two plugins in the configuration that offer the same path the first
@@ -141,20 +188,6 @@ func TestANewProviderIsApproved(t *testing.T) {
 		t.Errorf("removed: %s", a)
 	}
 	s.Create(t, harness.Fields{"amount": 31002, "type": "qris"})
-}
-
-// simulatorPort is where a provider's simulator listens.
-func simulatorPort(t *testing.T, p *harness.Program, provider string) string {
-	t.Helper()
-	var ready struct{ URL string }
-	content, err := os.ReadFile(filepath.Join(p.Data, "sandbox", provider, "ready.json"))
-	if err == nil {
-		err = json.Unmarshal(content, &ready)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ready.URL[strings.LastIndex(ready.URL, ":")+1:]
 }
 
 // written is the module of a plugin with a query of its own.
