@@ -122,7 +122,7 @@ func (a *Admission) Admit(
 	return a.slow(ctx, now, ticket, input, id.Key.ID)
 }
 
-// Spend takes a token of each rate for a request whose body does not fit its schema, so
+// Spend takes a token of each rate for a request whose body is invalid or can't be read, so
 // that what is invalid is slowed as what is valid. The ticket is set in each case.
 func (a *Admission) Spend(ctx context.Context, now time.Time, id tenants.Identity, op *catalog.Operation) (Ticket, error) {
 	input := a.bare(now, id, op)
