@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -27,6 +28,10 @@ import (
 // attack is what one does to others.
 type attack struct {
 	what string
+	// before is what came of it once, as measured from outside.
+	before string
+	// reads says that the merchant reads at the hostile plugin, in place of payments.
+	reads bool
 	// prepare makes ready what is not measured, and says where the merchant calls; nil for
 	// the replica itself.
 	prepare func(*street) (at harness.Shop, done func())
@@ -38,19 +43,45 @@ type attack struct {
 }
 
 var attacks = []attack{
-	{what: "nothing", make: func(ctx context.Context, _ *street) string { <-ctx.Done(); return "nothing" }},
-	{what: "a merchant's account leads nowhere and is used 5 times a second", make: deadAccount},
-	{what: "a test key makes 150 slow calls a second at the same provider", make: slowTests},
-	{what: "600 connections with unknown notification tokens and a body of 1 MiB each", make: strangers},
-	{what: "a key of 5 requests a second sends 100 invalid bodies of 60 KiB a second", make: invalid},
-	{what: "a plugin writes to its standard error as fast as it can", make: shouting},
-	{what: "an approved plugin reads the gateway's secrets and memory", make: reading},
-	{what: "a plugin's file is exchanged all the time while its process is killed again and again", make: exchanged},
-	{what: "one plugin is missing, another hangs, is killed and hangs again", make: broken},
-	{what: "the database takes no writes, and later has another version's schema", make: unfit, may: func(c call) bool {
-		return c.err == nil && c.money && (c.Sent == fault.SentNo && c.Retry == fault.RetryLater || c.Retry == fault.RetryLookupFirst) // sent just before
-	}},
-	{what: "one of two replicas behind haproxy is told to stop", prepare: beforeTwo, make: stopped},
+	{what: "nothing", before: "–", make: func(ctx context.Context, _ *street) string { <-ctx.Done(); return "nothing" }},
+	{what: "a merchant's account leads nowhere and is used 5 times a second", before: "every merchant `PROVIDER_UNAVAILABLE`, and no exception", make: deadAccount},
+	{what: "a test key makes 150 slow calls a second at the same provider", before: "not measured", make: slowTests},
+	{
+		what: "a test key makes 150 slow reads a second at a provider that the merchant reads from", before: "6 of 6 live reads refused, for 8 s",
+		reads: true, make: slowReads,
+	},
+	{what: "600 connections with unknown notification tokens and a body of 1 MiB each", before: "948 MiB", make: strangers},
+	{
+		what:   "a key of 5 requests a second sends 100 invalid bodies of 60 KiB a second",
+		before: "median of 2 s; answers of 300 KB; never limited", make: invalid,
+	},
+	{
+		what:   "a plugin writes to its standard error as fast as it can",
+		before: "211 MB in the log in 3 s, secrets among it", make: shouting,
+	},
+	{
+		what:   "an approved plugin reads the gateway's secrets and memory",
+		before: "tokens, keyset, database URL and API keys were read", make: reading,
+	},
+	{
+		what:   "a plugin's file is exchanged all the time while its process is killed again and again",
+		before: "the other binary ran, told as the approved one", make: exchanged,
+	},
+	{
+		what:   "one plugin is missing, another hangs, is killed and hangs again",
+		before: "no start, or `/readyz` 503 for all providers", make: broken,
+	},
+	{
+		what:   "the database takes no writes, and later has another version's schema",
+		before: "ready, while nothing could be paid", make: unfit,
+		may: func(c call) bool {
+			return c.err == nil && c.money && (c.Sent == fault.SentNo && c.Retry == fault.RetryLater || c.Retry == fault.RetryLookupFirst) // sent just before
+		},
+	},
+	{
+		what:   "one of two replicas behind haproxy is told to stop",
+		before: "its listeners closed at once, without a 503; 11 s", prepare: beforeTwo, make: stopped,
+	},
 }
 
 // attacker is another merchant.
@@ -97,18 +128,35 @@ func deadAccount(ctx context.Context, s *street) string {
 	return got.String()
 }
 
-func slowTests(ctx context.Context, s *street) string {
+// tester is another merchant's test key.
+func (s *street) tester() harness.Shop {
+	s.Helper()
 	tester := s.attacker("scale")
-	s.ConnectTest(s, s.replica, tester.MerchantID)
 	for _, made := range s.replica.Merchants {
 		if made.MerchantID == tester.MerchantID {
 			tester.Key = made.TestKey
 		}
 	}
+	return tester
+}
+
+func slowTests(ctx context.Context, s *street) string {
+	tester := s.tester()
+	s.ConnectTest(s, s.replica, tester.MerchantID)
 	s.replica.Inject(s, "latency", harness.FaultOperations["qris"], 1_000_000)
 	var got codes
 	paced(ctx, time.Second/150, func(int) {
 		got.add(tester.Post(s.Context(), "/payments/create", tester.PaymentBody(harness.Fields{"type": "qris"})))
+	})
+	return got.String()
+}
+
+func slowReads(ctx context.Context, s *street) string {
+	tester := s.tester()
+	s.follow(tester, "test")
+	var got codes
+	paced(ctx, time.Second/150, func(int) {
+		got.add(tester.Post(s.Context(), "/hostile/try", harness.Fields{"slow": true, "read": []string{}}))
 	})
 	return got.String()
 }
@@ -172,22 +220,27 @@ func (s *street) memory() int64 {
 	return pages * int64(os.Getpagesize())
 }
 
+// invalid sends what does not fit, what has too many values, a name twice, no end and too
+// many bytes. Each costs a token of tier starter's 5 a second, of which 10 are there.
 func invalid(ctx context.Context, s *street) string {
 	clumsy := s.attacker("starter")
-	few, many := make([]string, 900), make([]int, 10_000) // what should be one text, as 60 KiB; more than 1,000 values are not read
-	for n := range few {
-		few[n] = strings.Repeat("x", 60)
+	long := strings.Repeat("x", 60_000)
+	bodies := []string{
+		`{"amount":"much","payer_email":[` + strings.Repeat(`"`+long[:60]+`",`, 899) + `""]}`,
+		`{"payer_email":[` + strings.Repeat("10000,", 9_999) + `0]}`,
+		`{"payer_email":"` + long + `","amount":1,"amount":1}`,
+		`{"payer_email":"` + long,
+		`{"payer_email":"` + long + long + `"}`,
 	}
-	for n := range many {
-		many[n] = 10_000 + n
-	}
-	bodies := []harness.Fields{
-		clumsy.PaymentBody(harness.Fields{"amount": "much", "payer_email": few}), clumsy.PaymentBody(harness.Fields{"payer_email": many}),
-	}
+	header := http.Header{"Authorization": {"Bearer " + clumsy.Key}}
 	var got codes
-	paced(ctx, time.Second/100, func(n int) { got.add(clumsy.Post(s.Context(), "/payments/create", bodies[n%2])) })
-	if got.counts["`"+string(fault.RateLimited)+"`"] == 0 {
-		s.Errorf("nothing was limited: %s", &got)
+	begun := time.Now()
+	paced(ctx, time.Second/100, func(n int) {
+		got.add(clumsy.Send(s.Context(), http.MethodPost, "/payments/create", []byte(bodies[n%len(bodies)]), header))
+	})
+	judged := got.counts["`"+string(fault.InvalidRequest)+"`"] + got.counts["`"+string(fault.PayloadTooLarge)+"`"]
+	if most := 10 + 5*time.Since(begun).Seconds(); float64(judged) > most {
+		s.Errorf("%d invalid bodies were judged, want at most %.0f: %s", judged, most, &got)
 	}
 	return got.String()
 }
@@ -207,8 +260,14 @@ func (s *street) tries(by harness.Shop, order harness.Fields) int {
 func (s *street) follower() harness.Shop {
 	s.Helper()
 	shop := s.attacker("scale")
-	s.replica.MustRun(s, `{"api_key": "any"}`, nil, "connection", "set", shop.MerchantID, "hostile", "--mode", "live", "--credentials-file", "-", "--unverified")
+	s.follow(shop, "live")
 	return shop
+}
+
+// follow gives a merchant an account at the hostile plugin.
+func (s *street) follow(shop harness.Shop, mode string) {
+	s.Helper()
+	s.replica.MustRun(s, `{"api_key": "any"}`, nil, "connection", "set", shop.MerchantID, "hostile", "--mode", mode, "--credentials-file", "-", "--unverified")
 }
 
 func shouting(ctx context.Context, s *street) string {
@@ -280,8 +339,8 @@ func exchanged(ctx context.Context, s *street) string {
 			leads(right)
 		}
 	})
-	seen := map[int]bool{}
-	for tick := time.NewTicker(50 * time.Millisecond); ctx.Err() == nil || len(seen) == 0; <-tick.C {
+	seen, since := map[int]bool{}, time.Now()
+	for tick := time.NewTicker(50 * time.Millisecond); ctx.Err() == nil || len(seen) == 0 && time.Since(since) < patience; <-tick.C {
 		for _, one := range s.processes() {
 			if seen[one.PID] {
 				continue // it was judged and killed
@@ -300,14 +359,17 @@ func exchanged(ctx context.Context, s *street) string {
 	}
 	end()
 	flipping.Wait()
+	if len(seen) == 0 {
+		s.Errorf("nothing was started in %v", patience)
+	}
 	return fmt.Sprintf("%d starts, each of the approved binary", len(seen))
 }
 
 // broken has the hostile plugin stop answering and end, while the missing one is missing
 // since the start.
 func broken(ctx context.Context, s *street) string {
-	hung, killed := 0, 0
-	for tick := time.NewTicker(200 * time.Millisecond); ctx.Err() == nil || killed == 0; <-tick.C {
+	hung, killed, since := 0, 0, time.Now()
+	for tick := time.NewTicker(200 * time.Millisecond); ctx.Err() == nil || killed == 0 && time.Since(since) < patience; <-tick.C {
 		for _, one := range s.processes() {
 			if hung > killed {
 				harness.KillProcess(s, one)
@@ -320,12 +382,15 @@ func broken(ctx context.Context, s *street) string {
 			s.Errorf("not ready for a plugin: %v", err)
 		}
 	}
+	if killed == 0 {
+		s.Errorf("nothing could be killed in %v", patience)
+	}
 	return fmt.Sprintf("hung %d times, killed %d times; ready all the time", hung, killed)
 }
 
 func unfit(ctx context.Context, s *street) string {
 	unready := func(what string) {
-		harness.Await(s, 10*time.Second, "not ready: "+what, func() bool {
+		harness.Await(s, patience, "not ready: "+what, func() bool {
 			err := s.replica.Admin().Ready(s.Context())
 			return err != nil && strings.Contains(err.Error(), what)
 		})
@@ -335,7 +400,7 @@ func unfit(ctx context.Context, s *street) string {
 		}
 	}
 	ready := func() {
-		harness.Await(s, 20*time.Second, "readiness", func() bool { return s.replica.Admin().Ready(s.Context()) == nil })
+		harness.Await(s, patience, "readiness", func() bool { return s.replica.Admin().Ready(s.Context()) == nil })
 	}
 	half := func() { <-time.After(s.lasts / 2) } // how long it lasts is what the attack is about
 	s.database.ReadOnly(s.T, true)

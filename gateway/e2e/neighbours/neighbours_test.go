@@ -26,11 +26,15 @@ const (
 	long  = 20 * time.Second
 	// callsEvery is the merchant's pace, whether it is answered or not.
 	callsEvery = 50 * time.Millisecond
-	// The merchant's calls take some milliseconds. A short run is beside other tests and no
-	// measure; this far off is a fault all the same.
-	shortMedian = 3 * time.Second
-	longMedian  = time.Second
+	// patience is for what comes about by itself, on the busiest machine.
+	patience = 2 * time.Minute
+	// tries is how often an attack must take the merchant down to be a fault: others use the
+	// machine too, and what they do is over by then or also beside no attack.
+	tries = 3
 )
+
+// bound is how much longer than without an attack the merchant's calls may take.
+func bound(quiet time.Duration) time.Duration { return 5*quiet + 200*time.Millisecond }
 
 // street is a gateway with a merchant that does nothing wrong, and others.
 type street struct {
@@ -42,7 +46,7 @@ type street struct {
 	hostile  harness.Approval
 	merchant harness.Shop
 	lasts    time.Duration
-	median   time.Duration // of the merchant's calls, at most
+	quiet    time.Duration // the median of the merchant's calls without an attack
 }
 
 // TestNeighbours makes each attack while the merchant goes on at its pace.
@@ -52,9 +56,9 @@ func TestNeighbours(t *testing.T) { //nolint:paralleltest // it measures
 	}
 	file := os.Getenv(tableVariable)
 	s := settle(t)
-	s.lasts, s.median = short, shortMedian
+	s.lasts = short
 	if file != "" {
-		s.lasts, s.median = long, longMedian
+		s.lasts = long
 	}
 	text := head(s.lasts)
 	for _, a := range attacks {
@@ -68,15 +72,16 @@ func TestNeighbours(t *testing.T) { //nolint:paralleltest // it measures
 	}
 }
 
-const columns = "| what one does | what comes of it | the merchant's calls | median | 99 % | longest |\n| --- | --- | --- | --- | --- | --- |\n"
+const columns = "| what one does | before | what comes of it | the merchant's calls | median | 99 % | longest |\n| --- | --- | --- | --- | --- | --- | --- |\n"
 
 func head(lasts time.Duration) string {
 	return fmt.Sprintf(`# What one does, and what others get
 
 `+"`make neighbours`"+` writes this file. A merchant creates payments and asks for their status, 20 calls a second in all, each when its time has come whether
 or not the one before was answered. Beside it another merchant, a stranger, a plugin, the database or an operator does what once took others down, for at
-least %v each. All are on one machine: a gateway, PostgreSQL, the simulated provider, the attackers and the merchant. The first row is without an attack. A
-shorter run is a test: the merchant is refused nothing and cut nothing, but for money that the database can't take.
+least %v each. *Before* is what others got once, measured from outside before there was anything against it. All are on one machine: a gateway, PostgreSQL, the simulated provider, the attackers and the merchant. The first row is without an attack. A
+shorter run is a test: the merchant is refused nothing and cut nothing, but for money that the database can't take, and its calls take at most five times
+as long as without an attack, and 200 ms.
 
 Measured on %s with %d processors.
 
@@ -96,14 +101,14 @@ func TestTableHasEveryAttack(t *testing.T) {
 	}
 	var made, told []string
 	for _, a := range attacks {
-		made = append(made, a.what)
+		made = append(made, a.what+" | "+a.before)
 	}
 	for line := range strings.Lines(rows) {
 		cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, "| "), " |\n"), " | ")
-		if len(cells) != 6 || slices.Contains(cells, "") {
+		if len(cells) != 7 || slices.Contains(cells, "") {
 			t.Errorf("no row of the table: %q", line)
 		}
-		told = append(told, cells[0])
+		told = append(told, strings.Join(cells[:min(2, len(cells))], " | "))
 	}
 	if !slices.Equal(told, made) {
 		t.Errorf("make neighbours writes it anew: the file has\n%q, made are\n%q", told, made)
@@ -124,6 +129,7 @@ func settle(t *testing.T) *street {
 	s.replica = s.launch(s.at)
 	s.Join(t, s.replica)
 	s.merchant = s.NewShop(t, s.replica, "scale")
+	s.follow(s.merchant, "live")
 	return s
 }
 
@@ -146,6 +152,7 @@ func (c call) good() bool { return c.err == nil && c.Success }
 
 // calls are what the merchant did beside an attack.
 type calls struct {
+	reads bool // at the hostile plugin
 	mu    sync.Mutex
 	ended []call
 	last  string // a reference that was made
@@ -164,21 +171,53 @@ func (m *calls) next(ctx context.Context, shop harness.Shop, n int) {
 	m.mu.Lock()
 	reference := m.last
 	m.mu.Unlock()
-	begun, c := time.Now(), call{money: n%2 == 0 || reference == ""}
-	if c.money {
+	begun, c := time.Now(), call{money: !m.reads && (n%2 == 0 || reference == "")}
+	switch {
+	case m.reads:
+		c.Answer, c.err = shop.Post(ctx, "/hostile/try", harness.Fields{"read": []string{}})
+	case c.money:
 		body := shop.PaymentBody(nil)
 		reference, _ = body["external_id"].(string)
 		c.Answer, c.err = shop.Post(ctx, "/payments/create", body)
-	} else {
+	default:
 		c.Answer, c.err = shop.Post(ctx, "/payments/status", harness.Fields{"external_id": reference})
 	}
 	c.took = time.Since(begun)
 	m.add(c, reference)
 }
 
-// beside makes an attack while the merchant goes on, and tells what came of both.
+// beside makes an attack, again where the merchant was not served, and tells what came of it.
 func (s *street) beside(a attack) (row string) {
 	s.Helper()
+	for try := 1; ; try++ {
+		came, ended := s.attack(a)
+		if s.quiet == 0 {
+			s.quiet = quantile(ended, 0.5)
+		}
+		row = fmt.Sprintf("| %s | %s | %s | %s |\n", a.what, a.before, came, told(ended))
+		s.Log(row)
+		switch why := s.unserved(a, ended); {
+		case why == "":
+			return row
+		case try == tries:
+			s.Errorf("beside %q, %d times: %s", a.what, tries, why)
+			return row
+		default:
+			s.Logf("again: beside %q: %s", a.what, why)
+		}
+		_, ended = s.attack(attacks[0])
+		s.quiet = quantile(ended, 0.5)
+	}
+}
+
+// attack makes one attack while the merchant goes on.
+func (s *street) attack(a attack) (came string, ended []call) {
+	s.Helper()
+	if !s.replica.Running() { // an attack before has stopped it
+		s.replica = s.launch(s.at)
+		s.Join(s, s.replica)
+		s.merchant = s.merchant.At(s.replica)
+	}
 	shop, done := s.merchant, func() {}
 	if a.prepare != nil {
 		shop, done = a.prepare(s)
@@ -188,25 +227,18 @@ func (s *street) beside(a attack) (row string) {
 		got, err := shop.Post(s.Context(), "/payments/create", shop.PaymentBody(nil))
 		return err == nil && got.Success
 	})
-	var m calls
+	m := calls{reads: a.reads}
 	ctx, end := context.WithCancel(s.Context())
 	defer end()
 	var merchant sync.WaitGroup
 	merchant.Go(func() { paced(ctx, callsEvery, func(n int) { m.next(s.Context(), shop, n) }) })
 	attacking, enough := context.WithTimeout(ctx, s.lasts)
 	defer enough()
-	came := a.make(attacking, s)
+	came = a.make(attacking, s)
 	<-attacking.Done()
 	end()
 	merchant.Wait()
-	may := a.may
-	if may == nil {
-		may = func(call) bool { return false }
-	}
-	s.hold(a.what, m.ended, may)
-	row = fmt.Sprintf("| %s | %s | %s |\n", a.what, came, told(m.ended))
-	s.Log(row)
-	return row
+	return came, m.ended
 }
 
 // paced does something at a pace until the context ends, and waits for all of it.
@@ -225,17 +257,17 @@ func paced(ctx context.Context, every time.Duration, do func(n int)) {
 	}
 }
 
-// hold wants the merchant served, but for what an attack may come to.
-func (s *street) hold(what string, ended []call, may func(call) bool) {
-	s.Helper()
+// unserved says how the merchant was not served, but for what an attack may come to.
+func (s *street) unserved(a attack, ended []call) string {
 	for _, c := range ended {
-		if !c.good() && !may(c) {
-			s.Errorf("beside %q: money %t: %s, %v after %v", what, c.money, c.Answer, c.err, c.took)
+		if !c.good() && (a.may == nil || !a.may(c)) {
+			return fmt.Sprintf("money %t: %s, %v after %v", c.money, c.Answer, c.err, c.took)
 		}
 	}
-	if median := quantile(ended, 0.5); median > s.median {
-		s.Errorf("beside %q the median is %v, want at most %v", what, median, s.median)
+	if median, most := quantile(ended, 0.5), bound(s.quiet); median > most {
+		return fmt.Sprintf("the median is %v, want at most %v", median, most)
 	}
+	return ""
 }
 
 func quantile(ended []call, q float64) time.Duration {

@@ -21,9 +21,10 @@ func main() {
 	sdk.Serve(manifestJSON, sdk.Handlers{Calls: map[string]func(context.Context, sdk.Call) sdk.Result{"/hostile/try": try}})
 }
 
-func try(_ context.Context, call sdk.Call) sdk.Result {
+func try(ctx context.Context, call sdk.Call) sdk.Result {
 	var order struct {
 		Shout bool     `json:"shout"`
+		Slow  bool     `json:"slow"`
 		Read  []string `json:"read"`
 	}
 	if err := json.Unmarshal(call.Body, &order); err != nil {
@@ -32,6 +33,12 @@ func try(_ context.Context, call sdk.Call) sdk.Result {
 	got := 0
 	if order.Shout {
 		got = shout()
+	}
+	if order.Slow {
+		select {
+		case <-time.After(2 * time.Second): // less than counts as a failure
+		case <-ctx.Done():
+		}
 	}
 	for _, path := range order.Read {
 		if reads(path) {
