@@ -133,7 +133,10 @@ func servePlugin() {
 		Quotes: map[string]func(context.Context, sdk.Quote) sdk.Quoted{"/test/order": price},
 		Lookup: find,
 		Notify: func(_ context.Context, n sdk.Notification) sdk.Acknowledgement {
-			return sdk.Acknowledgement{Status: 200, Body: n.Body, Updates: []sdk.StatusUpdate{{Reference: n.Header.Get("X-Reference")}}}
+			detail := n.Header.Get("X-Detail")
+			return sdk.Acknowledgement{
+				Status: 200, Body: n.Body, Detail: detail, Updates: []sdk.StatusUpdate{{Reference: n.Header.Get("X-Reference"), Detail: detail}},
+			}
 		},
 		Verify: func(ctx context.Context, c sdk.Connection) sdk.Result {
 			if r := act(ctx, sdk.Call{Body: c.Credentials}); r.Outcome != sdk.Pending || c.Version != 0 {
@@ -167,6 +170,8 @@ func act(ctx context.Context, c sdk.Call) sdk.Result {
 		return sdk.DontKnow(sdk.BlameUpstream, "down")
 	case "buy":
 		return buy(ctx, c.Reference, o)
+	case "detail":
+		return sdk.DontKnow(sdk.BlameUpstream, o.Text+strings.Repeat("x", maxMessage/2))
 	case "hang":
 		<-ctx.Done()
 		return sdk.DontKnow(sdk.BlameUpstream, "the upstream did not answer")
@@ -255,6 +260,8 @@ func find(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
 		return sdk.NoStatus(sdk.BlameUpstream, "the upstream did not answer")
 	case "fault":
 		return sdk.NoStatus(sdk.BlameUpstream, "down")
+	case "detail":
+		return sdk.NoStatus(sdk.BlameUpstream, act(ctx, sdk.Call{Body: l.Body}).Detail)
 	}
 	return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusPending}
 }

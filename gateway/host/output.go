@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,8 +32,9 @@ type output struct {
 	lines     int
 	volume    int // of them, in bytes
 	leftOut   int
-	panicking bool // a stack trace has begun, all further plain lines belong to it
-	tail      []string
+	panicking bool // a stack trace goes on
+	tail      [tailSize][]byte
+	ended     int // lines, ever; the last are in tail
 }
 
 // LogLines gives a writer that puts what a process writes into a log, a line at
@@ -59,7 +61,7 @@ func (l *lines) Write(p []byte) (int, error) {
 			return n, nil
 		}
 		if len(l.partial) > 0 {
-			l.out.line(string(l.partial))
+			l.out.line(l.partial)
 		}
 		l.partial, l.cut, p = l.partial[:0], false, rest
 	}
@@ -76,16 +78,17 @@ func (l *lines) keep(part []byte) {
 	l.partial = append(l.partial, part...)
 }
 
-func (o *output) line(text string) {
+// line takes a line. It allocates nothing for one that is left out.
+func (o *output) line(text []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.tail = append(o.tail, text); len(o.tail) > tailSize {
-		o.tail = o.tail[1:]
-	}
+	last := &o.tail[o.ended%tailSize]
+	*last = append((*last)[:0], text...)
+	o.ended++
 	if o.tooMany(len(text)) {
 		return
 	}
-	level, message, attrs := o.parse(o.clean(text))
+	level, message, attrs := o.parse(o.secrets.clean(string(text), maxLine))
 	o.log.LogAttrs(context.Background(), level, message, attrs...)
 }
 
@@ -112,21 +115,13 @@ func (o *output) tellLeftOut() {
 	o.leftOut = 0
 }
 
-// clean removes secrets from a line, and cuts it.
-func (o *output) clean(text string) string {
-	if o.secrets != nil {
-		text = o.secrets.remove(text, maxLine)
-	}
-	return text[:min(len(text), maxLine)]
-}
-
 // last returns the plugin's last lines, for the error of a failed start.
 func (o *output) last() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var words []string
-	for _, text := range o.tail {
-		_, message, _ := o.parse(o.clean(text))
+	for n := max(0, o.ended-tailSize); n < o.ended; n++ {
+		_, message, _ := o.parse(o.secrets.clean(string(o.tail[n%tailSize]), maxLine))
 		words = append(words, message)
 	}
 	return strings.Join(words, "; ")
@@ -152,10 +147,15 @@ func (o *output) parse(text string) (slog.Level, string, []slog.Attr) {
 	return levelOf(level), message, attrs
 }
 
+// A stack trace begins with a line like the first ones, and goes on with those of
+// goroutines, functions and files.
+var (
+	traceBegins = regexp.MustCompile(`^(panic: |fatal error: |goroutine \d+ )`)
+	traceGoesOn = regexp.MustCompile(`^(\t|created by |\[signal |\[originating |\.\.\.)|^\S+\(.*\)$`)
+)
+
 func (o *output) plain(text string) slog.Level {
-	if strings.HasPrefix(text, "panic: ") || strings.HasPrefix(text, "fatal error: ") {
-		o.panicking = true
-	}
+	o.panicking = traceBegins.MatchString(text) || o.panicking && traceGoesOn.MatchString(text)
 	if o.panicking {
 		return slog.LevelError
 	}

@@ -55,6 +55,45 @@ func TestOutputKeepsAStackTogether(t *testing.T) {
 	}
 }
 
+// TestAStackEnds: what a process writes after a stack, or after a line that only begins
+// like one, is no error.
+func TestAStackEnds(t *testing.T) {
+	t.Parallel()
+	stack := `panic: no [recovered]
+	panic: no
+[signal SIGSEGV: segmentation violation code=0x1 addr=0x0 pc=0x4f2b1c]
+
+goroutine 1 [running]:
+panic({0x4a2b60?, 0x4e1230?})
+	/usr/local/go/src/runtime/panic.go:785 +0x132
+example.com/shop.(*adapter).pay(0xc000012345, {0x1, 0x2})
+	/src/adapter.go:12 +0x1d
+created by main.main in goroutine 1
+	/src/main.go:9 +0x1d
+`
+	got := logged(func(o *output) { fmt.Fprint(o.stream(), stack+"it goes on (a little)\npanic: is only a word\nhere\n") })
+	want := strings.Count(stack, "\n") - 1 + 1 // of its lines one is empty
+	if n := strings.Count(got, "level=ERROR"); n != want || strings.Count(got, "level=INFO") != 2 {
+		t.Errorf("%d lines are errors, want %d:\n%s", n, want, got)
+	}
+}
+
+// TestLinesThatAreLeftOutCostNothing: however fast a plugin writes, nothing is made of it.
+func TestLinesThatAreLeftOutCostNothing(t *testing.T) { //nolint:paralleltest // it counts allocations
+	synctest.Test(t, func(t *testing.T) {
+		s := (&output{log: slog.New(slog.DiscardHandler), secrets: &secrets{}}).stream()
+		line := append(bytes.Repeat([]byte("x"), 1000), '\n')
+		write := func() { _, _ = s.Write(line) }
+		for range 2 * lineRate {
+			write()
+		}
+		if n := testing.AllocsPerRun(1000, write); n != 0 {
+			t.Errorf("%v allocations a line", n)
+		}
+		time.Sleep(time.Second) // what was left out is told
+	})
+}
+
 func TestOutputCutsIntoLines(t *testing.T) {
 	t.Parallel()
 	got := logged(func(o *output) {

@@ -39,7 +39,7 @@ type process struct {
 	program  *program
 	scratch  string // the directory that go-plugin made for it, "" before
 	conn     *grpc.ClientConn
-	wire     *sdk.Client
+	wire     heard
 	manifest *manifest.Manifest
 	since    time.Time     // when it was ready to be called
 	lost     chan struct{} // closed by the first who finds the connection gone
@@ -75,7 +75,7 @@ func launch(ctx context.Context, spec Spec, log *slog.Logger, known *secrets, li
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	out := &output{log: log, secrets: known}
-	p := &process{lost: make(chan struct{}), idle: make(chan struct{})}
+	p := &process{lost: make(chan struct{}), idle: make(chan struct{}), wire: heard{secrets: known}}
 	p.client = plugin.NewClient(p.clientConfig(ctx, spec, out, limit))
 	err := p.connect(ctx)
 	if err == nil && !p.started() {
@@ -166,7 +166,7 @@ func (p *process) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.wire, ok = dispensed.(*sdk.Client); !ok {
+	if p.wire.Client, ok = dispensed.(*sdk.Client); !ok {
 		return fmt.Errorf("it dispenses a %T", dispensed)
 	}
 	p.manifest, err = p.wire.Describe(ctx)

@@ -72,6 +72,6 @@ func (p *provider) noteCall(r sdk.Result, took time.Duration) {
 	}
 	p.recent.call(took)
 	if r.Outcome == sdk.Unknown || r.Outcome == sdk.NotSent {
-		p.recent.fault(p.secrets.remove(r.Detail, len(r.Detail)))
+		p.recent.fault(r.Detail)
 	}
 }

@@ -93,6 +93,15 @@ func (s *secrets) addText(text string) {
 	s.texts[start] = append(s.texts[start], text)
 }
 
+// clean takes all known secrets out of the first part of a text, and cuts it there. Nil
+// secrets are none.
+func (s *secrets) clean(text string, part int) string {
+	if s != nil {
+		text = s.remove(text, part)
+	}
+	return text[:min(len(text), part)]
+}
+
 // remove takes all known secrets out of the first part of a text. What comes after it
 // shows how a secret goes on; one that the text's end cuts is recognised, too.
 func (s *secrets) remove(text string, part int) string {

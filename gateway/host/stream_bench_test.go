@@ -44,7 +44,7 @@ func BenchmarkStream(b *testing.B) {
 		}
 	}
 	// A client that has not asked for the description does not know of the stream.
-	unary, stream := through(sdk.NewClient(running.conn)), through(running.wire)
+	unary, stream := through(sdk.NewClient(running.conn)), through(running.wire.Client)
 	for _, inFlight := range []int{1, 16, 64, 256} {
 		b.Run(fmt.Sprintf("in-flight-%d", inFlight), func(b *testing.B) {
 			const rounds = 20
