@@ -76,6 +76,7 @@ func (op *Operation) link(byPath func(path string) *Operation) {
 	}
 	if target := op.StatusOf + op.CancelOf; target != "" {
 		op.Target = byPath(target)
+		op.echoes = op.echoing(op.Target.Echo)
 		op.follow(byPath)
 	}
 	if op.StatusOf != "" {
@@ -229,5 +230,6 @@ func compile(provider string, m *manifest.Manifest, declared manifest.Operation)
 	for _, p := range answers {
 		op.answers[p.name] = true
 	}
+	op.echoes = op.echoing(declared.Echo)
 	return op, nil
 }

@@ -46,6 +46,7 @@ type Operation struct {
 	result     *jsonschema.Schema
 	properties []property
 	answers    map[string]bool     // the properties of the response schema
+	echoes     []string            // what its response repeats of a request
 	results    []string            // what its response shows of the provider's result
 	follows    map[string][]string // the same of a status or cancel, by the path of what made the movement
 	shown      map[string]bool     // those of a query's answer or its items that merchants are shown, nil for all
@@ -162,18 +163,11 @@ func (op *Operation) PolicyFields(body Document) map[string]any {
 
 // Echoes returns the request's properties that this operation's answer repeats. For
 // a status or cancel they are those of the operation that it is about.
-func (op *Operation) Echoes() []string {
-	source := op
-	if op.Target != nil {
-		source = op.Target
-	}
-	var names []string
-	for _, name := range source.Echo {
-		if op.answers[name] {
-			names = append(names, name)
-		}
-	}
-	return names
+func (op *Operation) Echoes() []string { return op.echoes }
+
+// echoing are those of a request's properties that the answer has, too.
+func (op *Operation) echoing(properties []string) []string {
+	return slices.DeleteFunc(slices.Clone(properties), func(name string) bool { return !op.answers[name] })
 }
 
 // Results are the properties of the provider's result that an answer about a movement of

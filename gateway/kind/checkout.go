@@ -59,10 +59,10 @@ func (p *Payment) Checkout(ctx context.Context, id string) (Checkout, error) {
 	if err != nil {
 		return Checkout{}, fault.From(err)
 	}
-	merchant, asked := account.Merchant(), m.Fields()
+	merchant := account.Merchant()
 	page := Checkout{
-		Merchant: merchant.Name, Reference: m.Reference, Description: lifecycle.TextOf(asked["description"]),
-		Amount: int64(m.Amount), Status: op.Rules.Word(m.State), SuccessURL: lifecycle.TextOf(asked["success_url"]),
+		Merchant: merchant.Name, Reference: m.Reference, Description: lifecycle.TextOf(m.Field("description")),
+		Amount: int64(m.Amount), Status: op.Rules.Word(m.State), SuccessURL: lifecycle.TextOf(m.Field("success_url")),
 		Cancelled: wasCancelled(m), Test: m.Owner.Mode == string(tenants.Test),
 		Colour: merchant.Labels[tenants.LabelColour], Language: merchant.Labels[tenants.LabelLanguage],
 	}

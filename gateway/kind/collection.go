@@ -63,14 +63,14 @@ func (k *Collection) Reserve(ctx context.Context, op *catalog.Operation, draft m
 // Answer is the code to pay by, and always PENDING.
 func (k *Collection) Answer(op *catalog.Operation, m movement.Movement) (lifecycle.Answer, error) {
 	base := m.Amount
-	if asked, err := money.Parse(string(m.Fields()[op.AmountField()])); err == nil { // it was parsed before its reservation
+	if asked, err := money.Parse(string(m.Field(op.AmountField()))); err == nil { // it was parsed before its reservation
 		base = asked
 	}
-	o := (&lifecycle.Object{}).Set(op.Rules.ReferenceField, m.Reference).Set("qr_string", offerOf(m.Result).QR).Set("amount", int64(m.Amount)).
-		Set("base_amount", int64(base)).Set("random_code", int64(m.Amount-base)).Set("status", op.Rules.Word(movement.Pending)).
-		Echo(op, m.Fields()).Results(op, op, m.Result)
+	o := (&lifecycle.Object{}).SetText(op.Rules.ReferenceField, m.Reference).SetText("qr_string", offerOf(m.Result).QR).
+		SetNumber("amount", int64(m.Amount)).SetNumber("base_amount", int64(base)).SetNumber("random_code", int64(m.Amount-base)).
+		SetText("status", op.Rules.Word(movement.Pending)).Echo(op, m).Results(op, op, m.Result)
 	if m.Remaining != nil {
-		o.Set(lifecycle.RemainingQuota, *m.Remaining)
+		o.SetNumber(lifecycle.RemainingQuota, *m.Remaining)
 	}
 	return lifecycle.Answer{Data: o.JSON()}, nil
 }
@@ -81,8 +81,8 @@ func (k *Collection) Describe(asked, op *catalog.Operation, m movement.Movement)
 }
 
 func describeCollection(asked, op *catalog.Operation, m movement.Movement) *lifecycle.Object {
-	o := (&lifecycle.Object{}).Set(op.Rules.ReferenceField, m.Reference).Set("status", op.Rules.Word(m.State)).Set("amount", int64(m.Amount)).
-		Echo(asked, m.Fields())
+	o := (&lifecycle.Object{}).SetText(op.Rules.ReferenceField, m.Reference).SetText("status", op.Rules.Word(m.State)).
+		SetNumber("amount", int64(m.Amount)).Echo(asked, m)
 	if m.PaidAt.IsZero() {
 		o.Set("paid_at", nil)
 	}
@@ -91,7 +91,7 @@ func describeCollection(asked, op *catalog.Operation, m movement.Movement) *life
 
 // Event is the state, and when it was so.
 func (k *Collection) Event(op *catalog.Operation, m movement.Movement, at time.Time) *lifecycle.Object {
-	return describeCollection(op.Status, op, m).Set("timestamp", lifecycle.Stamp(at))
+	return describeCollection(op.Status, op, m).SetTime("timestamp", at)
 }
 
 // Refresh reads the statement.

@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -171,21 +172,22 @@ func (k *Order) Reserve(ctx context.Context, _ *catalog.Operation, draft movemen
 // that has a price of its own: the amount means nothing there, and another one under
 // the same reference makes no other request.
 func withoutAmount(op *catalog.Operation, m movement.Movement) (json.RawMessage, error) {
-	fields, body := m.Fields(), catalog.Document{}
-	if _, given := fields[op.AmountField()]; !given {
+	if m.Field(op.AmountField()) == nil {
 		return m.Request, nil
 	}
-	for name, value := range fields {
-		if name != op.AmountField() {
-			body[name] = value
-		}
+	var body catalog.Document
+	decoder := json.NewDecoder(bytes.NewReader(m.Body()))
+	decoder.UseNumber()
+	if err := decoder.Decode(&body); err != nil {
+		return nil, err
 	}
+	delete(body, op.AmountField())
 	return op.Canonical(body)
 }
 
 // Kept is the request without its amount where the earlier one was kept so.
 func (k *Order) Kept(op *catalog.Operation, draft, earlier movement.Movement) json.RawMessage {
-	if op.AmountField() == "" || earlier.Fields()[op.AmountField()] != nil {
+	if op.AmountField() == "" || earlier.Field(op.AmountField()) != nil {
 		return draft.Request
 	}
 	if request, err := withoutAmount(op, draft); err == nil {
@@ -199,8 +201,8 @@ func (k *Order) Answer(op *catalog.Operation, m movement.Movement) (lifecycle.An
 	pending := movement.Movement{State: movement.Pending}
 	answer := lifecycle.Answer{Data: m.Answer, Message: lifecycle.Message(op.Rules, pending)}
 	if m.Answer == nil {
-		answer.Data = (&lifecycle.Object{}).Set(op.Rules.ReferenceField, m.Reference).Echo(op, m.Fields()).
-			Set("status", op.Rules.Word(movement.Pending)).JSON()
+		answer.Data = (&lifecycle.Object{}).SetText(op.Rules.ReferenceField, m.Reference).Echo(op, m).
+			SetText("status", op.Rules.Word(movement.Pending)).JSON()
 	}
 	return answer, nil
 }
@@ -209,10 +211,10 @@ func (k *Order) Answer(op *catalog.Operation, m movement.Movement) (lifecycle.An
 // the status shows and the provider has given.
 func (k *Order) Describe(asked, op *catalog.Operation, m movement.Movement) lifecycle.Answer {
 	rules, reports := op.Rules, lifecycle.Reports(m)
-	o := (&lifecycle.Object{}).Set(rules.ReferenceField, m.Reference).Echo(asked, m.Fields()).Set("status", rules.Word(m.State))
+	o := (&lifecycle.Object{}).SetText(rules.ReferenceField, m.Reference).Echo(asked, m).SetText("status", rules.Word(m.State))
 	for _, name := range rules.Reports {
 		if asked.Answers(name) && reports[name] != "" {
-			o.Set(name, reports[name])
+			o.SetText(name, reports[name])
 		}
 	}
 	return lifecycle.Answer{
@@ -223,7 +225,7 @@ func (k *Order) Describe(asked, op *catalog.Operation, m movement.Movement) life
 // Event is what the contract shows, and no other field but when it was taken back.
 func (k *Order) Event(op *catalog.Operation, m movement.Movement, at time.Time) *lifecycle.Object {
 	rules := op.Rules
-	return (&lifecycle.Object{}).Set(rules.ReferenceField, m.Reference).Echo(op.Status, m.Fields()).
-		Set("status", rules.Word(m.State)).Set("sn", lifecycle.Reports(m)["sn"]).Set("message", lifecycle.Message(rules, m)).
-		Set("timestamp", lifecycle.Stamp(at)).SetTime("reversed_at", m.ReversedAt).Results(op.Status, op, m.Result)
+	return (&lifecycle.Object{}).SetText(rules.ReferenceField, m.Reference).Echo(op.Status, m).
+		SetText("status", rules.Word(m.State)).SetText("sn", lifecycle.Reports(m)["sn"]).SetText("message", lifecycle.Message(rules, m)).
+		SetTime("timestamp", at).SetTime("reversed_at", m.ReversedAt).Results(op.Status, op, m.Result)
 }

@@ -48,13 +48,11 @@ func offerOf(result json.RawMessage) offer {
 }
 
 // wantsRawQR tells whether a payment was asked for as a raw QR string.
-func wantsRawQR(asked map[string]json.RawMessage) bool {
-	return lifecycle.TextOf(asked["type"]) == "qris"
-}
+func wantsRawQR(m movement.Movement) bool { return string(m.Field("type")) == `"qris"` }
 
 // CheckOffer says what is wrong with an offer that is not what was asked for.
 func (p *Payment) CheckOffer(m movement.Movement, data json.RawMessage) error {
-	if wantsRawQR(m.Fields()) && offerOf(data).QR == "" {
+	if wantsRawQR(m) && offerOf(data).QR == "" {
 		return errors.New("the result has no qr_string, which was asked for")
 	}
 	return nil
@@ -62,15 +60,15 @@ func (p *Payment) CheckOffer(m movement.Movement, data json.RawMessage) error {
 
 // Answer is what there is to pay, and always PENDING, also in a replay after the end.
 func (p *Payment) Answer(op *catalog.Operation, m movement.Movement) (lifecycle.Answer, error) {
-	o, asked := (&lifecycle.Object{}).Set(op.Rules.ReferenceField, m.Reference), m.Fields()
-	if wantsRawQR(asked) {
+	o := (&lifecycle.Object{}).SetText(op.Rules.ReferenceField, m.Reference)
+	if wantsRawQR(m) {
 		if qr := offerOf(m.Result).QR; qr != "" {
-			o.Set("qr_string", qr)
+			o.SetText("qr_string", qr)
 		}
 	} else if op.Answers("checkout_url") {
-		o.Set("checkout_url", p.checkouts+m.ID.String())
+		o.SetText("checkout_url", p.checkouts+m.ID.String())
 	}
-	o.Set("status", op.Rules.Word(movement.Pending)).Set("amount", int64(m.Amount)).Echo(op, asked).Results(op, op, m.Result)
+	o.SetText("status", op.Rules.Word(movement.Pending)).SetNumber("amount", int64(m.Amount)).Echo(op, m).Results(op, op, m.Result)
 	return lifecycle.Answer{Data: o.JSON()}, nil
 }
 
@@ -81,21 +79,21 @@ func (p *Payment) Describe(asked, op *catalog.Operation, m movement.Movement) li
 
 func describePayment(asked, op *catalog.Operation, m movement.Movement) *lifecycle.Object {
 	rules := op.Rules
-	o := (&lifecycle.Object{}).Set(rules.ReferenceField, m.Reference).Set("status", rules.Word(m.State)).Set("amount", int64(m.Amount)).
-		Echo(asked, m.Fields())
-	o.Set("created_at", lifecycle.Stamp(m.CreatedAt)).Set("updated_at", lifecycle.Stamp(m.UpdatedAt)).SetTime("paid_at", m.PaidAt)
+	o := (&lifecycle.Object{}).SetText(rules.ReferenceField, m.Reference).SetText("status", rules.Word(m.State)).SetNumber("amount", int64(m.Amount)).
+		Echo(asked, m)
+	o.SetTime("created_at", m.CreatedAt).SetTime("updated_at", m.UpdatedAt).SetTime("paid_at", m.PaidAt)
 	if m.Channel != "" {
-		o.Set("channel", m.Channel)
+		o.SetText("channel", m.Channel)
 	}
 	if m.ProviderReference != "" {
-		o.Set("provider_reference", m.ProviderReference)
+		o.SetText("provider_reference", m.ProviderReference)
 	}
 	return o.SetTime("paid_late_at", m.PaidLateAt).SetTime("reversed_at", m.ReversedAt).Results(asked, op, m.Result)
 }
 
 // Event is the state, and when it was so.
 func (p *Payment) Event(op *catalog.Operation, m movement.Movement, at time.Time) *lifecycle.Object {
-	return describePayment(op.Status, op, m).Set("timestamp", lifecycle.Stamp(at))
+	return describePayment(op.Status, op, m).SetTime("timestamp", at)
 }
 
 // Cancel asks the provider to end a pending payment, and polls it then: it may have

@@ -11,11 +11,10 @@ import (
 // id, and the payer's address, "" for none. A receipt is written in the commit of the
 // payment, and nothing about it delays that.
 func receiptOf(m movement.Movement) (r mail.Receipt, payer string) {
-	asked := m.Fields()
 	return mail.Receipt{
-		Merchant: m.Owner.MerchantID, Reference: m.Reference, Description: lifecycle.TextOf(asked["description"]),
+		Merchant: m.Owner.MerchantID, Reference: m.Reference, Description: lifecycle.TextOf(m.Field("description")),
 		Amount: m.Amount, PaidAt: paidAt(m), Test: m.Owner.Mode != string(tenants.Live),
-	}, lifecycle.TextOf(asked["payer_email"])
+	}, lifecycle.TextOf(m.Field("payer_email"))
 }
 
 func mailTo(payer string, r mail.Receipt) *movement.Mail {

@@ -265,16 +265,16 @@ func describeTransfer(asked, op *catalog.Operation, m movement.Movement) *lifecy
 	o := &lifecycle.Object{}
 	for _, name := range []string{"refId", "txId"} {
 		if op.Answers(name) {
-			o.Set(name, m.ID.Compact())
+			o.SetText(name, m.ID.Compact())
 		}
 	}
-	return o.Set("external_id", externalID(m)).Set("amount", m.Amount).Set("fee", m.Fee).Set("status", op.Rules.Word(m.State)).
+	return o.Set("external_id", externalID(m)).SetNumber("amount", int64(m.Amount)).SetNumber("fee", int64(m.Fee)).SetText("status", op.Rules.Word(m.State)).
 		SetTime("reversed_at", m.ReversedAt).Results(asked, op, m.Result)
 }
 
 // Event is the state, and when it was so.
 func (k *Transfer) Event(op *catalog.Operation, m movement.Movement, at time.Time) *lifecycle.Object {
-	return describeTransfer(op.Status, op, m).Set("timestamp", lifecycle.Stamp(at))
+	return describeTransfer(op.Status, op, m).SetTime("timestamp", at)
 }
 
 // ourNames are the properties under which a status may be asked by our own name of a

@@ -104,8 +104,7 @@ func withRemaining(ctx context.Context, r Request, answer Answer) Answer {
 	if !ok || !r.Operation.Answers(RemainingQuota) {
 		return answer
 	}
-	var told map[string]json.RawMessage
-	if json.Unmarshal(data, &told) != nil || told[RemainingQuota] != nil {
+	if len(data) == 0 || movement.FieldOf(data, RemainingQuota) != nil {
 		return answer
 	}
 	remaining := r.Remaining
@@ -119,7 +118,9 @@ func withRemaining(ctx context.Context, r Request, answer Answer) Answer {
 // with is an object with one more field.
 func with(data json.RawMessage, name string, value any) json.RawMessage {
 	o := &Object{}
-	o.buffer.Write(data[:len(data)-1])
+	if string(data) != "{}" {
+		o.text = slices.Clone(data[:len(data)-1])
+	}
 	return o.Set(name, value).JSON()
 }
 
@@ -133,7 +134,7 @@ func (l *Lifecycle) Listed(status *catalog.Operation, m movement.Movement) (json
 	if !ok {
 		return nil, errors.New("lifecycle: a " + string(made.Kind) + " describes itself as no object")
 	}
-	if FieldsOf(data)["created_at"] == nil {
+	if movement.FieldOf(data, "created_at") == nil {
 		data = with(data, "created_at", Stamp(m.CreatedAt))
 	}
 	return data, nil

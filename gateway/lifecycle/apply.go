@@ -141,7 +141,7 @@ func (l *Lifecycle) render(ctx context.Context, op *catalog.Operation, c *moveme
 		if err != nil {
 			return err
 		}
-		body := (&Object{}).Set("event", name).Set("data", kind.Event(op, then, c.At).JSON())
+		body := (&Object{}).SetText("event", name).SetJSON("data", kind.Event(op, then, c.At).JSON())
 		c.Callback = &movement.CallbackEvent{ID: event, Event: name, URL: receiver, Body: body.JSON()}
 	}
 	if receipter, mails := kind.(Receipter); mails && c.Receipt && l.MailCommitted != nil {

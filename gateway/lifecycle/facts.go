@@ -39,7 +39,7 @@ func (l *Lifecycle) factOfCall(op *catalog.Operation, m movement.Movement, resul
 			f.Says, f.Refusal = movement.SaysRefused, RefusalOf(result.Refusal)
 			return f
 		}
-		f.Says, result.Data = movement.SaysFailed, (&Object{}).Set("message", Printable(result.Refusal.Message)).JSON()
+		f.Says, result.Data = movement.SaysFailed, (&Object{}).SetText("message", Printable(result.Refusal.Message)).JSON()
 	case sdk.Done:
 		f.Says = movement.SaysSucceeded
 	case sdk.Pending:
@@ -204,9 +204,9 @@ func (l *Lifecycle) note(ctx context.Context, op *catalog.Operation, m movement.
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTimeout)
 	defer cancel()
-	entry := (&Object{}).Set("said", word)
+	entry := (&Object{}).SetText("said", word)
 	if text = Printable(text); text != "" {
-		entry.Set("detail", text)
+		entry.SetText("detail", text)
 	}
 	if err := l.Store.Note(ctx, l.Now(), m, event, string(entry.JSON())); err != nil {
 		l.Log.WarnContext(ctx, "what the provider said can't be noted", "movement", m.ID.String(), "error", err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
@@ -175,14 +176,49 @@ func (m *Movement) SameRequest(canonical json.RawMessage) bool {
 	return bytes.Equal(m.Request, canonical)
 }
 
-// Fields are the properties of the request's body. It parses the request, so
-// whoever needs several asks once.
-func (m *Movement) Fields() map[string]json.RawMessage {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(m.Body(), &fields); err != nil {
+// Field is the value of a property of the request's body, nil where it has none.
+func (m *Movement) Field(name string) json.RawMessage { return FieldOf(m.Body(), name) }
+
+// FieldOf is the value of a property of an object, nil where it has none. The object is
+// JSON as we write it: without spaces, and each name in its one shortest form. So it is
+// walked and not parsed.
+func FieldOf(object json.RawMessage, name string) json.RawMessage {
+	rest, is := bytes.CutPrefix(object, []byte{'{'})
+	if !is {
 		return nil
 	}
-	return fields
+	var space [64]byte
+	key, _ := jsontext.AppendQuote(space[:0], name) // what is no UTF-8 is replaced, as in the object
+	key = append(key, ':')
+	for len(rest) > 0 {
+		n := memberLength(rest)
+		if value, found := bytes.CutPrefix(rest[:n], key); found {
+			return value[:len(value):len(value)] // who appends to it must not write into the object
+		}
+		rest = rest[min(n+1, len(rest)):]
+	}
+	return nil
+}
+
+// memberLength is where the first member of an object ends, of which the rest is given.
+func memberLength(rest []byte) int {
+	depth, quoted := 0, false
+	for i := 0; i < len(rest); i++ {
+		switch c := rest[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+		case depth == 0 && (c == ',' || c == '}'):
+			return i
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return len(rest)
 }
 
 // Body returns the request's body as it goes to the provider. A request is the

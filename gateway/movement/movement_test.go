@@ -3,6 +3,8 @@ package movement_test
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -27,8 +29,8 @@ func TestFieldAndBody(t *testing.T) {
 		{``, ``, ``, false},
 	} {
 		m := movement.Movement{Request: json.RawMessage(c.request)}
-		if field, given := m.Fields()["amount"]; given != c.given || string(field) != c.field {
-			t.Errorf("%s: amount = %s, %v", c.request, field, given)
+		if field := m.Field("amount"); (field != nil) != c.given || string(field) != c.field {
+			t.Errorf("%s: amount = %s", c.request, field)
 		}
 		if body := m.Body(); string(body) != c.body {
 			t.Errorf("%s: Body = %s", c.request, body)
@@ -66,6 +68,38 @@ func TestBodyIsWhatAParserReads(t *testing.T) {
 		_ = append(body, "overwritten"...)
 		if string(m.Request) != before {
 			t.Fatalf("what was appended to the body stands in the request: %s", m.Request)
+		}
+	})
+}
+
+// A property is found in a canonical request as a parser finds it, whatever stands there.
+func TestFieldIsWhatAParserReads(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(rapid.StringMatching(`[ab"\\{}\[\],: é<\x{7f}\n😀]{0,6}`), rapid.SampledFrom([]string{`a":1`, `":`, `,"a":`, `\`, `\"`, ""}))
+		value := rapid.OneOf(
+			rapid.Map(text, func(s string) any { return s }), rapid.Map(rapid.Int32(), func(n int32) any { return n }),
+			rapid.SampledFrom([]any{nil, true, false, []any{}, map[string]any{}}),
+			rapid.Map(rapid.SliceOf(rapid.MapOf(text, text)), func(s []map[string]string) any { return s }),
+			rapid.Map(rapid.MapOf(text, rapid.SliceOf(text)), func(m map[string][]string) any { return m }),
+		)
+		encoded, err := json.Marshal(map[string]any{"body": rapid.MapOf(text, value).Draw(t, "fields"), "path": "/pay"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := jsontext.Value(encoded)
+		if err := request.Canonicalize(); err != nil {
+			t.Fatal(err)
+		}
+		m := movement.Movement{Request: json.RawMessage(request), Operation: "/pay"}
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(m.Body(), &fields); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range append(slices.Collect(maps.Keys(fields)), text.Draw(t, "another")) {
+			if got := m.Field(name); !bytes.Equal(got, fields[name]) || (got == nil) != (fields[name] == nil) {
+				t.Fatalf("%s: %q is %s, want %s", request, name, got, fields[name])
+			}
 		}
 	})
 }

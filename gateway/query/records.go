@@ -23,7 +23,7 @@ func (q *Queries) balance(ctx context.Context, r lifecycle.Request) (lifecycle.A
 	if err != nil {
 		return lifecycle.Answer{}, err
 	}
-	return lifecycle.Answer{Data: (&lifecycle.Object{}).Set("balance", b.Available).Set("held", b.Held).Set("currency", "IDR").JSON()}, nil
+	return lifecycle.Answer{Data: (&lifecycle.Object{}).SetNumber("balance", int64(b.Available)).SetNumber("held", int64(b.Held)).SetText("currency", "IDR").JSON()}, nil
 }
 
 // listed is an event in the list.

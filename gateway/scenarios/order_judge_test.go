@@ -102,7 +102,7 @@ func TestAmountThatIsChosen(t *testing.T) {
 			s.wantCode(s.order("A", "qty", nil), fault.InvalidRequest, "qty")
 			first := s.order("A", "qty", json.Number("50000"))
 			s.want(first, "Pending")
-			if m := s.stored("A"); m.Amount != 50_000+billAdmin+markup || m.Fields()["qty"] == nil {
+			if m := s.stored("A"); m.Amount != 50_000+billAdmin+markup || m.Field("qty") == nil {
 				s.Errorf("charged %v for %s", m.Amount, m.Request)
 			}
 			if same := s.order("A", "qty", json.Number("50000.00")); same.data != first.data || !same.replayed {

@@ -167,7 +167,7 @@ func (s *shop) toldOf(m movement.Movement) {
 		if c.Reference != m.Reference {
 			continue
 		}
-		asked, reports := m.Fields(), lifecycle.Reports(m)
+		reports := lifecycle.Reports(m)
 		sn, reversedAt := `""`, ""
 		if m.State == movement.Succeeded {
 			sn = `"SN-` + m.UpstreamReference() + `"`
@@ -183,7 +183,7 @@ func (s *shop) toldOf(m movement.Movement) {
 		}
 		message := cmp.Or(reports["message"], lifecycle.Message(ordersOf(orderPath).Rules, m))
 		want := fmt.Sprintf(`{"event":%q,"data":{"ref_id":%q,"sku":%s,"target":%s,"status":%q,"sn":%s,"message":%q,"timestamp":%q%s}}`,
-			c.Event, m.Reference, asked["sku"], asked["target"], map[movement.State]string{movement.Succeeded: "Success", movement.Failed: "Failed"}[m.State],
+			c.Event, m.Reference, m.Field("sku"), m.Field("target"), map[movement.State]string{movement.Succeeded: "Success", movement.Failed: "Failed"}[m.State],
 			sn, message, lifecycle.Stamp(c.CreatedAt), reversedAt)
 		if string(c.Body) != want {
 			s.Errorf("told\n%s\nwant\n%s", c.Body, want)

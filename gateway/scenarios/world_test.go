@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -283,16 +284,20 @@ func (w *world) runOn(e *Engine, r Request) (s said) {
 // dataOf is the data of an answer, however far it is finished.
 func (w *world) dataOf(a lifecycle.Answer) string {
 	w.Helper()
-	encoded, err := json.Marshal(a.Data)
 	if f := a.Finished; f != nil {
 		var sent struct{ Data json.RawMessage }
-		err = json.Unmarshal(f.Plain, &sent)
-		encoded = sent.Data
+		if err := json.Unmarshal(f.Plain, &sent); err != nil {
+			w.Error(err)
+		}
+		return string(sent.Data)
 	}
-	if err != nil {
+	var encoded strings.Builder
+	encoder := json.NewEncoder(&encoded)
+	encoder.SetEscapeHTML(false) // as the edge
+	if err := encoder.Encode(a.Data); err != nil {
 		w.Error(err)
 	}
-	return string(encoded)
+	return strings.TrimSuffix(encoded.String(), "\n")
 }
 
 func (w *world) create(reference string, pairs ...any) said {
