@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
@@ -90,20 +89,6 @@ func (op *Operation) Question(body Document) Document {
 		return slices.Contains(op.Filter, name) || !slices.ContainsFunc(op.properties, func(p property) bool { return p.name == name })
 	})
 	return question
-}
-
-// Canonical returns the canonical JSON (RFC 8785) of path and body. Two requests are
-// the same if theirs is equal.
-func (op *Operation) Canonical(body Document) (json.RawMessage, error) {
-	encoded, err := json.Marshal(map[string]any{"path": op.Path, "body": map[string]any(body)})
-	if err != nil {
-		return nil, fmt.Errorf("canonical request: %w", err)
-	}
-	canonical := jsontext.Value(encoded)
-	if err := canonical.Canonicalize(); err != nil {
-		return nil, fmt.Errorf("canonical request: %w", err)
-	}
-	return json.RawMessage(canonical), nil
 }
 
 // Declared names what the operation's manifest says of it, "" where there is none.
