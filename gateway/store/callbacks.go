@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,24 +15,48 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 )
 
-// DueCallbacks reads the callbacks that are due, the oldest first.
+// DueCallbacks reads the callbacks that are due, the oldest first. Events lie in random
+// buckets, so twice its part of a page is nearly always enough of each. Where the page
+// has all that was read of a bucket, there may be more of it.
 func (s *Store) DueCallbacks(ctx context.Context, wanted movement.DueCallbacks) ([]movement.Callback, error) {
-	held, underWay := wanted.Held, wanted.UnderWay
-	if held == nil {
-		held = []string{} // NULL would leave out everybody
+	each := min(2*wanted.Most/max(len(wanted.Buckets), 1)+1, wanted.Most)
+	page, err := s.dueCallbacks(ctx, wanted, each)
+	if err == nil && each < wanted.Most && hasAllOfABucket(page, each) {
+		page, err = s.dueCallbacks(ctx, wanted, wanted.Most)
 	}
-	if underWay == nil {
-		underWay = []uuid.UUID{}
-	}
+	return page, err
+}
+
+func (s *Store) dueCallbacks(ctx context.Context, wanted movement.DueCallbacks, each int) ([]movement.Callback, error) {
 	rows, err := s.queries.DueCallbacks(ctx, dbsqlc.DueCallbacksParams{
-		Buckets: narrow(wanted.Buckets), Held: held, UnderWay: underWay,
-		Since: optional(wanted.Since.Add(time.Microsecond)), Now: optional(wanted.Now), Most: int32(wanted.Most), //nolint:gosec // a page
+		Buckets: narrow(wanted.Buckets), Held: objectOf(wanted.Held), UnderWay: objectOf(wanted.UnderWay),
+		Since: optional(wanted.Since.Add(time.Microsecond)), Now: optional(wanted.Now),
+		Each: int32(each), Most: int32(wanted.Most), //nolint:gosec // a page
 	})
 	due := make([]dbsqlc.Callback, len(rows))
 	for i, row := range rows {
 		due[i] = row.Callback
 	}
 	return callbacksFromRows(due, err)
+}
+
+// objectOf is a JSON object with these keys.
+func objectOf[K string | uuid.UUID](keys []K) []byte {
+	object := make(map[K]bool, len(keys))
+	for _, key := range keys {
+		object[key] = true
+	}
+	encoded, _ := json.Marshal(object) // which keys like these can't fail
+	return encoded
+}
+
+// hasAllOfABucket tells whether so many callbacks of one bucket are in a page.
+func hasAllOfABucket(page []movement.Callback, each int) bool {
+	var found [movement.Buckets]int
+	for _, c := range page {
+		found[movement.ID(c.EventID).Bucket()]++
+	}
+	return slices.Max(found[:]) >= each
 }
 
 // RecordAttempt writes a try. It is false when another replica has written one

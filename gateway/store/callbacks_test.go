@@ -293,6 +293,32 @@ func TestWhatIsDue(t *testing.T) {
 	}
 }
 
+// TestWhatIsDueOfOneBucket has more in one bucket than its part of a page.
+func TestWhatIsDueOfOneBucket(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	var all []uuid.UUID
+	for len(all) < 24 {
+		one := callbackTo(receiver)
+		if movement.ID(one.ID).Bucket() != 3 && len(all) != 20 { // one other, and it is not among the oldest
+			continue
+		}
+		if err := s.AddCallback(t.Context(), epoch.Add(time.Duration(len(all))*time.Second), owner, *one); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, one.ID)
+	}
+	now := epoch.Add(time.Hour)
+	for most, want := range map[int][]uuid.UUID{1: all[:1], 20: all[:20], 24: all, 100: all} {
+		if got := due(t, s, movement.DueCallbacks{Now: now, Most: most}); !slices.Equal(got, want) {
+			t.Errorf("the first %d are %v, want %v", most, got, want)
+		}
+	}
+	if got := due(t, s, movement.DueCallbacks{Now: now, Most: 10, UnderWay: all[:10]}); !slices.Equal(got, all[10:20]) {
+		t.Errorf("behind those under way are %v", got)
+	}
+}
+
 // TestGiveUpCallbacks ends what is due and waits, and nothing else; what is sent again
 // begins anew.
 func TestGiveUpCallbacks(t *testing.T) {

@@ -186,8 +186,8 @@ func planned() []struct {
 			_, err = s.queries.CheckLedger(ctx, checkedPage{accounts: accounts}.params())
 			return len(accounts), err
 		}},
-		{"due callbacks", 4500, 6000, counted(func(ctx context.Context, s *Store) ([]movement.Callback, error) {
-			return s.DueCallbacks(ctx, movement.DueCallbacks{Buckets: buckets, Now: plansEnd, Most: 256})
+		{"due callbacks", 1100, 3000, counted(func(ctx context.Context, s *Store) ([]movement.Callback, error) {
+			return s.DueCallbacks(ctx, movement.DueCallbacks{Buckets: buckets, Now: plansEnd, Most: 512})
 		})},
 		{"due polls, the first of each bucket", 1100, 1300, counted(func(ctx context.Context, s *Store) ([]movement.DuePoll, error) {
 			return s.Due(ctx, movement.DueScan{From: places(buckets, time.Time{}), Now: plansEnd, Most: 64})
@@ -354,12 +354,15 @@ func (x *explainer) planOfMany(ctx context.Context, how, sql string, args []any)
 	values := []any{pgx.QueryExecModeSimpleProtocol}
 	places := make([]string, len(args))
 	for i, arg := range args {
-		if ids, is := arg.([]uuid.UUID); is {
-			texts := make([]string, len(ids))
-			for j, id := range ids {
+		switch given := arg.(type) {
+		case []uuid.UUID:
+			texts := make([]string, len(given))
+			for j, id := range given {
 				texts[j] = id.String()
 			}
 			arg = texts
+		case []byte: // JSON
+			arg = string(given)
 		}
 		values, places[i] = append(values, arg), fmt.Sprint("$", i+1)
 	}

@@ -223,14 +223,14 @@ JOIN (
     CROSS JOIN LATERAL (
         SELECT d.merchant_id, d.mode, d.event_id, d.due_at FROM callbacks AS d
         WHERE d.due_bucket = b.bucket AND d.due_at IS NOT NULL AND d.due_at >= $2 AND d.due_at <= $3
-            AND d.event_id <> ALL($4::UUID[])
-            AND d.merchant_id || '/' || d.mode <> ALL($5::TEXT[])
-            AND d.merchant_id || '/' || d.mode || '/' || split_part(d.url, '/', 3) <> ALL($5::TEXT[])
+            AND NOT ($4::JSONB ? (d.event_id::TEXT))
+            AND NOT ($5::JSONB ? (d.merchant_id || '/' || d.mode))
+            AND NOT ($5::JSONB ? (d.merchant_id || '/' || d.mode || '/' || split_part(d.url, '/', 3)))
         ORDER BY d.due_at
         LIMIT $6
     ) AS found
     ORDER BY found.due_at
-    LIMIT $6
+    LIMIT $7
 ) AS due ON due.merchant_id = c.merchant_id AND due.mode = c.mode AND due.event_id = c.event_id
 ORDER BY c.due_at
 `
@@ -239,8 +239,9 @@ type DueCallbacksParams struct {
 	Buckets  []int32
 	Since    *time.Time
 	Now      *time.Time
-	UnderWay []uuid.UUID
-	Held     []string
+	UnderWay []byte
+	Held     []byte
+	Each     int32
 	Most     int32
 }
 
@@ -250,7 +251,8 @@ type DueCallbacksRow struct {
 
 // The oldest of each bucket by the index, and of these the oldest. What is under way,
 // and receivers and merchants that can take no more for now, are left out, so that one
-// who is slow never fills the page.
+// who is slow never fills the page. They are the keys of objects, which both engines
+// search; an array they would read through for each row.
 func (q *Queries) DueCallbacks(ctx context.Context, arg DueCallbacksParams) ([]DueCallbacksRow, error) {
 	rows, err := q.db.Query(ctx, dueCallbacks,
 		arg.Buckets,
@@ -258,6 +260,7 @@ func (q *Queries) DueCallbacks(ctx context.Context, arg DueCallbacksParams) ([]D
 		arg.Now,
 		arg.UnderWay,
 		arg.Held,
+		arg.Each,
 		arg.Most,
 	)
 	if err != nil {

@@ -1,18 +1,19 @@
 -- name: DueCallbacks :many
 -- The oldest of each bucket by the index, and of these the oldest. What is under way,
 -- and receivers and merchants that can take no more for now, are left out, so that one
--- who is slow never fills the page.
+-- who is slow never fills the page. They are the keys of objects, which both engines
+-- search; an array they would read through for each row.
 SELECT sqlc.embed(c) FROM callbacks AS c
 JOIN (
     SELECT found.merchant_id, found.mode, found.event_id FROM (SELECT unnest(@buckets::INT4[]) AS bucket) AS b
     CROSS JOIN LATERAL (
         SELECT d.merchant_id, d.mode, d.event_id, d.due_at FROM callbacks AS d
         WHERE d.due_bucket = b.bucket AND d.due_at IS NOT NULL AND d.due_at >= @since AND d.due_at <= @now
-            AND d.event_id <> ALL(@under_way::UUID[])
-            AND d.merchant_id || '/' || d.mode <> ALL(@held::TEXT[])
-            AND d.merchant_id || '/' || d.mode || '/' || split_part(d.url, '/', 3) <> ALL(@held::TEXT[])
+            AND NOT (@under_way::JSONB ? (d.event_id::TEXT))
+            AND NOT (@held::JSONB ? (d.merchant_id || '/' || d.mode))
+            AND NOT (@held::JSONB ? (d.merchant_id || '/' || d.mode || '/' || split_part(d.url, '/', 3)))
         ORDER BY d.due_at
-        LIMIT @most
+        LIMIT @each
     ) AS found
     ORDER BY found.due_at
     LIMIT @most
