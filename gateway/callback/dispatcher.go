@@ -49,7 +49,7 @@ type Dispatcher struct {
 
 const (
 	dispatchEvery = 250 * time.Millisecond
-	dispatchPage  = 256
+	dispatchPage  = 512 // as much as can be under way
 	// postponeFrom is from where on waiting for a lane is written down; shorter
 	// waits leave the callback due.
 	postponeFrom = 2 * time.Second

@@ -16,7 +16,7 @@ import (
 )
 
 // page is how many callbacks a dispatcher reads at once.
-const page = 256
+const page = 512
 
 const (
 	good = "https://good.example/callback"
@@ -62,6 +62,27 @@ func TestDueCallbacksAreSentOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestABacklogIsWorkedOff has reads that take a while, and receivers that could take more
+// than is read.
+func TestABacklogIsWorkedOff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q, s := newCallbacks(), newSender()
+		q.read = 8 * time.Millisecond
+		for i := range 10_000 {
+			url := fmt.Sprintf("https://shop-%d.example/", i%200)
+			s.answer(url, reply{takes: time.Millisecond})
+			q.add(fmt.Sprintf("mer_%d", i%200), url)
+		}
+		c := dispatch(t, queuetest.NewTable(), q, s, "only")
+		defer c.end()
+		pass(700 * time.Millisecond)
+		if q.left() > 0 {
+			t.Errorf("%d are left after 0.7 s", q.left())
+		}
+	})
 }
 
 // TestTheBadDelayNobodyElse puts pages of callbacks of merchants whose

@@ -56,7 +56,8 @@ const (
 	// old rows that can't be worked off must not keep new ones waiting.
 	lookBack = 10 * time.Minute
 	fullScan = 60
-	// breath is the least time between two scans, however often the queue is woken.
+	// breath is the least time between the beginnings of two scans, however often the
+	// queue is woken and however much there is.
 	breath = 20 * time.Millisecond
 	// unwrittenWait is how long a queue rests when what became of its rows can't
 	// be written: a database that is only read must not have us work without end.
@@ -97,6 +98,7 @@ func (r *Runner[T]) Run(ctx context.Context) error {
 	defer ticker.Stop()
 	behind := false
 	for scan := 0; ctx.Err() == nil; scan++ {
+		began := time.Now()
 		full := scan%fullScan == 0 || behind && scan%2 == 0
 		result := r.scan(ctx, full)
 		if full {
@@ -106,7 +108,7 @@ func (r *Runner[T]) Run(ctx context.Context) error {
 			pause(ctx, unwrittenWait)
 			ticker.Reset(r.work.Every) // a tick of the meantime is no reason to read
 		}
-		pause(ctx, breath)
+		pause(ctx, breath-time.Since(began))
 		if result == fullPage && r.work.Eager {
 			continue
 		}
