@@ -21,6 +21,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 var planRows = flag.Int("rows", 20_000, "how many rows of each table to explain the queries on")
@@ -32,7 +33,7 @@ var filled = map[string]string{
 		SELECT 'mer_' || n, 'Toko', 'starter', 'active', '{}', 1, TIMESTAMPTZ '2026-01-01', TIMESTAMPTZ '2026-01-01', 0
 		FROM generate_series(0, LEAST($1::INT8, 1000)) AS n`,
 	// One transfer in ten has no reference, and equals all others of its merchant. One
-	// movement in ten is to be polled, all on one account.
+	// movement in ten is to be polled, all on one account, and one in five is a collection.
 	"movements": `WITH made AS (INSERT INTO movements (
 			merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_account, state, ended, sequence, amount, request,
 			connection_version, provider_reference, fact_id, fingerprint, callback_url, request_id, policy_version, decision_id,
@@ -45,7 +46,7 @@ var filled = map[string]string{
 			1, 'prov-' || n, '', CASE WHEN r.unnamed THEN E'\x1e' || 'same-' ELSE '' END, '', 'req-' || n, 'v1', '', r.at, r.at, r.at, 0, n % 16
 		FROM (
 			SELECT n, TIMESTAMPTZ '2026-06-01' - ($1 - n) * INTERVAL '1 second' AS at,
-				CASE WHEN n % 5 = 4 THEN 'transfer' WHEN n % 10 = 3 THEN 'order' ELSE 'payment' END AS kind, n % 10 = 4 AS unnamed
+				CASE WHEN n % 5 = 4 THEN 'transfer' WHEN n % 10 = 3 THEN 'order' WHEN n % 10 IN (6, 7) THEN 'collection' ELSE 'payment' END AS kind, n % 10 = 4 AS unnamed
 			FROM generate_series(1, $1::INT8) AS n
 		) AS r
 		ON CONFLICT DO NOTHING
@@ -55,20 +56,25 @@ var filled = map[string]string{
 	// One in ten is due, and one in a thousand was given up.
 	"callbacks": `INSERT INTO callbacks (
 			merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, created_at, written_at, due_bucket, due_at)
-		SELECT 'mer_' || CASE WHEN n % 2 = 0 THEN 0 ELSE n % 1000 END, 'live', gen_random_uuid(), gen_random_uuid(), 2, 'payments.status_update',
+		SELECT 'mer_' || CASE WHEN n % 2 = 0 THEN 0 ELSE n % 1000 END, 'live', gen_random_uuid(), lpad(n::TEXT, 32, '0')::UUID, 2, 'payments.status_update',
 			'INV/' || n, 'https://shop.example/', repeat('x', 300), CASE WHEN n % 10 = 0 THEN 'waiting' WHEN n % 1000 = 2 THEN 'dead' ELSE 'delivered' END,
 			1, r.at, r.at, n % 16, CASE WHEN n % 10 = 0 THEN r.at END
 		FROM (SELECT n, TIMESTAMPTZ '2026-06-01' - ($1 - n) * INTERVAL '1 second' AS at FROM generate_series(1, $1::INT8) AS n) AS r`,
-	// One in ten is open.
+	// One in a hundred is open.
 	"exceptions": `INSERT INTO exceptions (merchant_id, mode, subject, reason, fact_id, provider, detail, at, resolved_at)
 		SELECT 'mer_' || CASE WHEN n % 2 = 0 THEN 0 ELSE n % 1000 END, 'live', gen_random_uuid()::TEXT, 'unknown_reference', 'f' || n, 'provider', repeat('x', 100),
-			r.at, CASE WHEN n % 20 > 1 THEN r.at END
+			r.at, CASE WHEN n % 200 > 1 THEN r.at END
 		FROM (SELECT n, TIMESTAMPTZ '2026-06-01' - ($1 - n) * INTERVAL '1 second' AS at FROM generate_series(1, $1::INT8) AS n) AS r`,
 	// One in ten is due.
 	"statements": `INSERT INTO statements (account_id, merchant_id, mode, provider, cursor, through, due_bucket, due_at)
 		SELECT gen_random_uuid(), 'mer_' || n, 'live', 'provider', '', TIMESTAMPTZ '2026-01-01', n % 16,
 			TIMESTAMPTZ '2026-06-01' + (n % 10 - 1) * INTERVAL '1 second'
 		FROM generate_series(1, $1::INT8) AS n`,
+	// All of one account. One in a hundred is open.
+	"statement_lines": `INSERT INTO statement_lines (account_id, payment, line_id, amount, currency, at, paid, differs, data, imported_at, state, movement_id, operator, reason)
+		SELECT '` + plansAccount.String() + `', n::TEXT, n::TEXT, 10000 + n % 100, 'IDR', r.at, TRUE, FALSE, repeat('x', 100), r.at,
+			CASE WHEN n % 100 = 0 THEN 'new' ELSE 'paid' END, CASE WHEN n % 100 <> 0 THEN lpad(n::TEXT, 32, '0')::UUID END, '', ''
+		FROM (SELECT n, TIMESTAMPTZ '2026-06-01' - ($1 - n) * INTERVAL '1 second' AS at FROM generate_series(1, $1::INT8) AS n) AS r`,
 	// One in ten is due.
 	"mails": `INSERT INTO mails (mail_id, merchant_id, mode, movement_id, recipient, subject, body, state, created_at, due_bucket, due_at)
 		SELECT gen_random_uuid(), 'mer_0', 'live', gen_random_uuid(), 'p@example.com', 'Receipt', repeat('x', 300),
@@ -89,10 +95,14 @@ var filled = map[string]string{
 		FROM generate_series(1, $1::INT8 / 3600) AS h, generate_series(0, 1000) AS m`,
 }
 
+// plansAccount is what the busy merchant collects on.
+var plansAccount = movement.NewAccountID("provider", "live", "account")
+
 // plansEnd is the time of the last row.
 var plansEnd = time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
 
-// planned are reads, with how many pages each may touch, whatever the size of the table.
+// planned are reads, with how many pages each may touch, whatever the size of the table;
+// of what is counted, with its open rows.
 func planned() []struct {
 	name        string
 	rows, pages int
@@ -115,6 +125,8 @@ func planned() []struct {
 	paidOut := movement.Movement{Key: movement.Key{Owner: busy}, Provider: "provider", ConnectionAccount: "account", Amount: 10_004}
 	paidOut.CreatedAt = hour.Add(paidOut.CreatedAt.Sub(paidOut.OthersLike().Since))
 	after.After = movement.Movement{CreatedAt: hour, ID: movement.NewID()}
+	account := movement.Statement{Account: plansAccount, MerchantID: busy.MerchantID, Mode: busy.Mode, Provider: "provider"}
+	of, made := movement.ID(uuid.MustParse(fmt.Sprintf("%032d", *planRows))), []movement.HistoryEntry{{At: hour}, {At: plansEnd}}
 	return []struct {
 		name        string
 		rows, pages int
@@ -146,6 +158,13 @@ func planned() []struct {
 		{"events of a merchant", 100, 150, counted(func(ctx context.Context, s *Store) ([]movement.ListedEvent, error) {
 			return s.Events(ctx, busy, uuid.Nil, 0, 100)
 		})},
+		{"callbacks of a movement", 2, 20, counted(func(ctx context.Context, s *Store) ([]movement.Callback, error) {
+			return s.CallbacksOfMovement(ctx, busy, of, made)
+		})},
+		{"how many exceptions are open", *planRows / 100, *planRows / 50, func(ctx context.Context, s *Store) (int, error) {
+			open, err := s.CountExceptions(ctx)
+			return len(open), err
+		}},
 		{"open exceptions", 1700, 2000, counted(func(ctx context.Context, s *Store) ([]movement.Exception, error) {
 			return s.OpenExceptions(ctx, 100)
 		})},
@@ -157,6 +176,15 @@ func planned() []struct {
 		})},
 		{"movements of a merchant, a later page", 500, 700, counted(func(ctx context.Context, s *Store) ([]movement.Movement, error) {
 			return s.Movements(ctx, after)
+		})},
+		{"open sales of an account", 50, 100, counted(func(ctx context.Context, s *Store) ([]movement.Candidate, error) {
+			return s.OpenSales(ctx, account, movement.Candidate{}, 100)
+		})},
+		{"sales of an amount, in an hour", 50, 400, counted(func(ctx context.Context, s *Store) ([]movement.Candidate, error) {
+			return s.Candidates(ctx, account, []money.Amount{10_006}, hour, plansEnd)
+		})},
+		{"open lines of a statement", 100, 150, counted(func(ctx context.Context, s *Store) ([]movement.StatementLine, error) {
+			return s.OpenLines(ctx, plansAccount, "", 100)
 		})},
 		{"transfers like one, in an hour", 400, 1200, counted(func(ctx context.Context, s *Store) ([]movement.Movement, error) {
 			return s.PaidOut(ctx, paidOut, 20)

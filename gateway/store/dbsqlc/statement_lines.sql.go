@@ -15,16 +15,20 @@ import (
 const candidates = `-- name: Candidates :many
 SELECT m.id, m.amount, m.state, m.created_at, m.expires_at, m.connection_account,
     (m.paid_late_at IS NOT NULL OR EXISTS (SELECT 1 FROM statement_lines AS s WHERE s.movement_id = m.id))::BOOL AS taken
-FROM movements AS m
-WHERE m.merchant_id = $1 AND m.mode = $2 AND m.kind = 'collection' AND m.amount = ANY($3::INT8[])
-    AND m.provider = $4 AND m.state <> 'not_submitted'
-    AND m.created_at >= $5 AND m.created_at <= $6
+FROM (SELECT unnest($1::INT8[]) AS amount) AS a
+CROSS JOIN LATERAL (
+    SELECT c.id, c.amount, c.state, c.created_at, c.expires_at, c.connection_account, c.paid_late_at FROM movements AS c
+    WHERE c.merchant_id = $2 AND c.mode = $3 AND c.kind = 'collection' AND c.amount = a.amount
+        AND c.provider = $4 AND c.state <> 'not_submitted'
+        AND c.created_at >= $5 AND c.created_at <= $6
+    OFFSET 0
+) AS m
 `
 
 type CandidatesParams struct {
+	Amounts    []int64
 	MerchantID string
 	Mode       string
-	Amounts    []int64
 	Provider   string
 	Earliest   time.Time
 	Latest     time.Time
@@ -41,13 +45,14 @@ type CandidatesRow struct {
 }
 
 // The collections at a provider, made in a span of time, that payments of some
-// amounts may be for, with the account of each. A collection with late money has had its payment, also where
-// an operator has assigned that payment to another.
+// amounts may be for, with the account of each. Each amount is looked up by the index. A
+// collection with late money has had its payment, also where an operator has assigned
+// that payment to another.
 func (q *Queries) Candidates(ctx context.Context, arg CandidatesParams) ([]CandidatesRow, error) {
 	rows, err := q.db.Query(ctx, candidates,
+		arg.Amounts,
 		arg.MerchantID,
 		arg.Mode,
-		arg.Amounts,
 		arg.Provider,
 		arg.Earliest,
 		arg.Latest,

@@ -162,8 +162,8 @@ func (q *Queries) ImportLines(ctx context.Context, arg ImportLinesParams) (uuid.
 
 const openSales = `-- name: OpenSales :many
 SELECT m.id, m.amount, m.state, m.created_at, m.expires_at, m.connection_account FROM movements AS m
-WHERE m.state IN ('submitting', 'acknowledged', 'pending') AND m.merchant_id = $1 AND m.mode = $2 AND m.kind = 'collection'
-    AND (m.created_at, m.id) > ($3::TIMESTAMPTZ, $4::UUID) AND m.provider = $5
+WHERE m.ended = '' AND m.state IN ('submitting', 'acknowledged', 'pending') AND m.merchant_id = $1 AND m.mode = $2
+    AND m.kind = 'collection' AND (m.created_at, m.id) > ($3::TIMESTAMPTZ, $4::UUID) AND m.provider = $5
 ORDER BY m.created_at, m.id
 LIMIT $6
 `
@@ -186,7 +186,8 @@ type OpenSalesRow struct {
 	ConnectionAccount string
 }
 
-// The collections at a provider that are open, the oldest first, by the index of lists.
+// The collections at a provider that are open, the oldest first, by the index of what
+// movements have ended in. A gateway of before that ends one leaves that empty.
 func (q *Queries) OpenSales(ctx context.Context, arg OpenSalesParams) ([]OpenSalesRow, error) {
 	rows, err := q.db.Query(ctx, openSales,
 		arg.MerchantID,

@@ -26,14 +26,19 @@ LIMIT @most;
 
 -- name: Candidates :many
 -- The collections at a provider, made in a span of time, that payments of some
--- amounts may be for, with the account of each. A collection with late money has had its payment, also where
--- an operator has assigned that payment to another.
+-- amounts may be for, with the account of each. Each amount is looked up by the index. A
+-- collection with late money has had its payment, also where an operator has assigned
+-- that payment to another.
 SELECT m.id, m.amount, m.state, m.created_at, m.expires_at, m.connection_account,
     (m.paid_late_at IS NOT NULL OR EXISTS (SELECT 1 FROM statement_lines AS s WHERE s.movement_id = m.id))::BOOL AS taken
-FROM movements AS m
-WHERE m.merchant_id = @merchant_id AND m.mode = @mode AND m.kind = 'collection' AND m.amount = ANY(@amounts::INT8[])
-    AND m.provider = @provider AND m.state <> 'not_submitted'
-    AND m.created_at >= @earliest AND m.created_at <= @latest;
+FROM (SELECT unnest(@amounts::INT8[]) AS amount) AS a
+CROSS JOIN LATERAL (
+    SELECT c.id, c.amount, c.state, c.created_at, c.expires_at, c.connection_account, c.paid_late_at FROM movements AS c
+    WHERE c.merchant_id = @merchant_id AND c.mode = @mode AND c.kind = 'collection' AND c.amount = a.amount
+        AND c.provider = @provider AND c.state <> 'not_submitted'
+        AND c.created_at >= @earliest AND c.created_at <= @latest
+    OFFSET 0
+) AS m;
 
 -- name: CloseLines :one
 -- Closes payments that were applied to their collections, and has the amounts that they

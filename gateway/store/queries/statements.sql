@@ -27,10 +27,11 @@ CROSS JOIN LATERAL (
 ORDER BY found.due_at;
 
 -- name: OpenSales :many
--- The collections at a provider that are open, the oldest first, by the index of lists.
+-- The collections at a provider that are open, the oldest first, by the index of what
+-- movements have ended in. A gateway of before that ends one leaves that empty.
 SELECT m.id, m.amount, m.state, m.created_at, m.expires_at, m.connection_account FROM movements AS m
-WHERE m.state IN ('submitting', 'acknowledged', 'pending') AND m.merchant_id = @merchant_id AND m.mode = @mode AND m.kind = 'collection'
-    AND (m.created_at, m.id) > (@behind::TIMESTAMPTZ, @behind_id::UUID) AND m.provider = @provider
+WHERE m.ended = '' AND m.state IN ('submitting', 'acknowledged', 'pending') AND m.merchant_id = @merchant_id AND m.mode = @mode
+    AND m.kind = 'collection' AND (m.created_at, m.id) > (@behind::TIMESTAMPTZ, @behind_id::UUID) AND m.provider = @provider
 ORDER BY m.created_at, m.id
 LIMIT @most;
 
