@@ -9,8 +9,10 @@ import (
 	"go/token"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -26,115 +28,85 @@ const module = "github.com/seed-f006e74d/gerbang"
 type room struct {
 	floor   int
 	support bool // for tests only
-	later   bool // named by the design, not built yet
 }
 
-// house is the table of the architecture. Whoever adds a package gives it a
-// floor here; plugins stand outside, on package sdk and what is below it.
-var house = map[string]room{
-	"sdk/money":     {floor: 0},
-	"sdk/pluginpb":  {floor: 0},
-	"sdk/uptime":    {floor: 0},
-	"sdk/merchant":  {floor: 0},
-	"gateway/fault": {floor: 0},
+// house is the table of the architecture: that of gateway/README.md, where whoever adds
+// a package gives it a floor, and what stands beside it.
+var house = func() map[string]room {
+	text, err := os.ReadFile(filepath.Join(root, "gateway/README.md"))
+	if err != nil {
+		panic(err)
+	}
+	rooms := maps.Clone(beside)
+	for path, floor := range floors(string(text)) {
+		rooms[path] = room{floor: floor}
+	}
+	return rooms
+}()
 
-	"deploy/examples/verify-callback": {floor: 0}, // holds files, for the guide
+// tableRow is a row of packages, with the floor or under the one before.
+var tableRow = regexp.MustCompile("(?m)^\\| (\\d?) ?\\| (`[^|]*`) \\|")
 
-	"sdk/merchant/generate": {floor: 1},
+// floors are the packages of the README's table.
+func floors(readme string) map[string]int {
+	_, table, _ := strings.Cut(readme, "\n| floor |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	of, floor := map[string]int{}, 0
+	for _, found := range tableRow.FindAllStringSubmatch(table, -1) {
+		if found[1] != "" {
+			floor = int(found[1][0] - '0')
+		}
+		for name := range strings.SplitSeq(found[2], ", ") {
+			of[path.Join("gateway", strings.Trim(name, "`"))] = floor
+		}
+	}
+	return of
+}
 
-	"sdk/qris":         {floor: 1}, // an amount in a code is a money.Amount
-	"sdk/manifest":     {floor: 1},
-	"gateway/adminapi": {floor: 1},
-	"gateway/database": {floor: 1},
-	"gateway/jsonbody": {floor: 1},
-	"gateway/ledger":   {floor: 1},
+func TestFloors(t *testing.T) {
+	t.Parallel()
+	got := floors("# x\n\n| 9 | `before` | no |\n\n| floor | package | what |\n| --- | --- | --- |\n| 0 | `../sdk/money`, `fault` | a `b` |\n| | `c` | d |\n| 2 | `e/f` | g |\n\n| 3 | `after` | no |\n")
+	if want := map[string]int{"sdk/money": 0, "gateway/fault": 0, "gateway/c": 0, "gateway/e/f": 2}; !maps.Equal(got, want) {
+		t.Errorf("the floors are %v, want %v", got, want)
+	}
+}
 
-	"gateway/scaffold":        {floor: 2},
-	"sdk":                     {floor: 2},
-	"sdk/sandbox":             {floor: 2},
-	"tenants":                 {floor: 2},
-	"policy":                  {floor: 2},
-	"gateway/confine":         {floor: 2},
-	"gateway/movement":        {floor: 2},
-	"gateway/limit/leasing":   {floor: 2},
-	"gateway/queue":           {floor: 2},
-	"gateway/store/dbsqlc":    {floor: 2},
-	"gateway/database/dbtest": {floor: 2, support: true},
-
-	"sdk/conformance":         {floor: 3},
-	"sdk/sdktest":             {floor: 4, support: true},
-	"sdk/upstream":            {floor: 3},
-	"gateway/queue/queuetest": {floor: 3, support: true},
-	"gateway/cache":           {floor: 3},
-	"gateway/callback":        {floor: 3},
-	"gateway/catalog":         {floor: 3},
-	"gateway/clock":           {floor: 3},
-	"gateway/closing":         {floor: 3},
-	"gateway/decision":        {floor: 3},
-	"gateway/docs":            {floor: 3},
-	"gateway/host":            {floor: 3},
-	"gateway/limit":           {floor: 3},
-	"gateway/limit/limittest": {floor: 3, support: true},
-	"gateway/mail":            {floor: 3},
-	"gateway/store":           {floor: 3},
-	"gateway/database/withdb": {floor: 3, support: true},
-	"gateway/store/memory":    {floor: 3, support: true},
-	"gateway/store/storetest": {floor: 3, support: true},
-
-	"gateway/impact":    {floor: 4},
-	"gateway/signin":    {floor: 4},
-	"gateway/identity":  {floor: 4},
-	"gateway/admission": {floor: 4},
-	"gateway/lifecycle": {floor: 4},
-	"gateway/rollout":   {floor: 4},
-	"gateway/approval":  {floor: 5}, // replicas are named as rollout names them
-
-	"gateway/kind":      {floor: 5},
-	"gateway/past":      {floor: 5},
-	"gateway/override":  {floor: 5},
-	"gateway/query":     {floor: 5},
-	"gateway/reconcile": {floor: 5},
-
-	"gateway/console/page":          {floor: 5},
+// beside are the rooms of which no part of the program is made: tests' support, and the
+// plugins, which stand on package sdk and what is below it.
+var beside = map[string]room{
+	"sdk/sdktest":                   {floor: 4, support: true},
 	"gateway/console/page/pagetest": {floor: 6, support: true},
-
-	"gateway/console":           {floor: 6},
-	"gateway/console/merchants": {floor: 6},
-	"gateway/console/operators": {floor: 6},
-	"gateway/edge":              {floor: 6},
-	"gateway/scenarios":         {floor: 6, support: true},
-	"gateway/simulator":         {floor: 6, support: true},
-
-	"gateway/app": {floor: 7},
-
-	"gateway/dev": {floor: 8},
-
-	"gateway/cmd/gerbang": {floor: 9},
-
-	"gateway/e2e/browser": {floor: 3, support: true},
-
-	"gateway/e2e/neighbours/hostile": {floor: 4, support: true},
+	"gateway/database/dbtest":       {floor: 2, support: true},
+	"gateway/database/withdb":       {floor: 3, support: true},
+	"gateway/limit/limittest":       {floor: 3, support: true},
+	"gateway/queue/queuetest":       {floor: 3, support: true},
+	"gateway/scenarios":             {floor: 6, support: true},
+	"gateway/simulator":             {floor: 6, support: true},
+	"gateway/store/memory":          {floor: 3, support: true},
+	"gateway/store/storetest":       {floor: 3, support: true},
 
 	// The stories are tests alone.
-	"gateway/e2e/harness":      {floor: 9, support: true},
-	"gateway/e2e/clients":      {floor: 10, support: true},
-	"gateway/e2e/callback":     {floor: 10, support: true},
-	"gateway/e2e/collection":   {floor: 10, support: true},
-	"gateway/e2e/console":      {floor: 10, support: true},
-	"gateway/e2e/faults":       {floor: 10, support: true},
-	"gateway/e2e/neighbours":   {floor: 10, support: true},
-	"gateway/e2e/node":         {floor: 10, support: true},
-	"gateway/e2e/operations":   {floor: 10, support: true},
-	"gateway/e2e/order":        {floor: 10, support: true},
-	"gateway/e2e/payment":      {floor: 10, support: true},
-	"gateway/e2e/policy":       {floor: 10, support: true},
-	"gateway/e2e/providers":    {floor: 10, support: true},
-	"gateway/e2e/replicas":     {floor: 10, support: true},
-	"gateway/e2e/report":       {floor: 10, support: true},
-	"gateway/e2e/report/quick": {floor: 4, support: true},
-	"gateway/e2e/restore":      {floor: 10, support: true},
-	"gateway/e2e/transfer":     {floor: 10, support: true},
-	"gateway/e2e/openapi":      {floor: 10, support: true},
+	"gateway/e2e/browser":            {floor: 3, support: true},
+	"gateway/e2e/callback":           {floor: 10, support: true},
+	"gateway/e2e/clients":            {floor: 10, support: true},
+	"gateway/e2e/collection":         {floor: 10, support: true},
+	"gateway/e2e/console":            {floor: 10, support: true},
+	"gateway/e2e/faults":             {floor: 10, support: true},
+	"gateway/e2e/harness":            {floor: 9, support: true},
+	"gateway/e2e/neighbours":         {floor: 10, support: true},
+	"gateway/e2e/neighbours/hostile": {floor: 4, support: true},
+	"gateway/e2e/node":               {floor: 10, support: true},
+	"gateway/e2e/openapi":            {floor: 10, support: true},
+	"gateway/e2e/operations":         {floor: 10, support: true},
+	"gateway/e2e/order":              {floor: 10, support: true},
+	"gateway/e2e/payment":            {floor: 10, support: true},
+	"gateway/e2e/policy":             {floor: 10, support: true},
+	"gateway/e2e/providers":          {floor: 10, support: true},
+	"gateway/e2e/replicas":           {floor: 10, support: true},
+	"gateway/e2e/report":             {floor: 10, support: true},
+	"gateway/e2e/report/quick":       {floor: 4, support: true},
+	"gateway/e2e/restore":            {floor: 10, support: true},
+	"gateway/e2e/transfer":           {floor: 10, support: true},
 
 	"plugins/midtrans":         {},
 	"plugins/midtrans/adapter": {},
@@ -270,12 +242,15 @@ func TestEveryPackageHasAFloor(t *testing.T) {
 	for _, p := range packages(t) {
 		built[p.path()] = true
 		if _, ok := house[p.path()]; !ok {
-			t.Errorf("package %s has no floor: give it one in the table", p.path())
+			t.Errorf("package %s has no floor: give it one in the table of gateway/README.md", p.path())
 		}
 	}
-	for path, r := range house {
-		if built[path] == r.later {
-			t.Errorf("package %s: built is %t, the table says later is %t", path, built[path], r.later)
+	for path := range house {
+		if !built[path] {
+			t.Errorf("there is no package %s, which the table names", path)
+		}
+		if _, twice := beside[path]; twice && !house[path].support && !strings.HasPrefix(path, "plugins/") {
+			t.Errorf("package %s stands in the README's table and beside it", path)
 		}
 	}
 }
