@@ -99,6 +99,16 @@ func (op *Operation) Declared() string {
 	return op.Manifest.Declared(op.Path)
 }
 
+// DeclaredAs tells whether the operation of another snapshot is served by the same
+// providers, each of which declares the same of it and of what it buys from.
+func (op *Operation) DeclaredAs(other *Operation) bool {
+	same := func(a, b *Operation) bool { return a.Provider == b.Provider && a.Declared() == b.Declared() }
+	if op.Products != nil && other.Products != nil && !same(op.Products, other.Products) {
+		return false
+	}
+	return slices.EqualFunc(op.Serving(), other.Serving(), same)
+}
+
 // ReferenceOf returns the reference that the body carries, or "".
 func (op *Operation) ReferenceOf(body Document) string {
 	field := op.ReferenceField()

@@ -224,7 +224,10 @@ func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // routes is one snapshot's router.
-type routes struct{ *httprouter.Router }
+type routes struct {
+	*httprouter.Router
+	snapshot *catalog.Snapshot
+}
 
 // own are the first path segments that no operation may use.
 var own = []string{"checkout", "docs", "notify"}
@@ -258,7 +261,7 @@ func (e *Edge) newRoutes(s *catalog.Snapshot) (*routes, error) {
 	e.handle(router, "/openapi.json", document.serve, http.MethodGet, http.MethodHead)
 	e.handle(router, "/docs", (*exchange).documentation, http.MethodGet, http.MethodHead)
 	e.handle(router, "/docs/:name", (*exchange).documentation, http.MethodGet, http.MethodHead)
-	return &routes{router}, nil
+	return &routes{router, s}, nil
 }
 
 // handle registers a handler under its pattern, which is also the route's name

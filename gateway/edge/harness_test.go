@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -218,17 +219,33 @@ func (h *house) suspendOrScope(t testing.TB, status tenants.Status, scopes tenan
 }
 
 // built is the payments plugin's snapshot: it never changes, so all share it.
-var built = sync.OnceValues(func() (*catalog.Snapshot, error) {
+var built = sync.OnceValues(func() (*catalog.Snapshot, error) { return builtWith("", "") })
+
+// builtWith is the plugin's snapshot with a text of its manifest replaced.
+func builtWith(was, is string) (*catalog.Snapshot, error) {
 	text, err := os.ReadFile("../../plugins/payments/manifest.json")
 	if err != nil {
 		return nil, err
 	}
+	if !bytes.Contains(text, []byte(was)) {
+		return nil, errors.New("the manifest has no " + was)
+	}
+	text = bytes.Replace(text, []byte(was), []byte(is), 1)
 	m, err := manifest.Parse(text)
 	if err != nil {
 		return nil, err
 	}
 	return catalog.Build([]*manifest.Manifest{m})
-})
+}
+
+func changedSnapshot(t testing.TB, was, is string) *catalog.Snapshot {
+	t.Helper()
+	s, err := builtWith(was, is)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
 
 func snapshot(t testing.TB) *catalog.Snapshot {
 	t.Helper()

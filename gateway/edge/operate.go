@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 
@@ -42,7 +43,9 @@ func (x *exchange) delivered(receipt movement.ID) {
 }
 
 // checkAndRun checks in this order: body, key, scope and standing, merchant, schema,
-// admission. The first check that fails gives the answer.
+// admission. The first check that fails gives the answer. What was judged just before a
+// plugin was replaced by one that declares the operation otherwise, and so was not sent, is
+// judged once more, by what is offered since.
 func (x *exchange) checkAndRun() (lifecycle.Answer, error) {
 	b, err := readBody(x)
 	if err != nil {
@@ -60,11 +63,34 @@ func (x *exchange) checkAndRun() (lifecycle.Answer, error) {
 	if err := x.checkMerchant(b.merchant); err != nil {
 		return lifecycle.Answer{}, x.charged(err)
 	}
+	answer, err := x.judgeAndRun(b)
+	if now, otherwise := x.declaredSince(err); otherwise {
+		x.edge.Log.LogAttrs(x.request.Context(), slog.LevelInfo, "judged again: the operation is declared otherwise since",
+			slog.String("request_id", x.id), slog.String("operation", now.Path))
+		x.operation = now
+		return x.judgeAndRun(b)
+	}
+	return answer, err
+}
+
+// judgeAndRun judges a request by its operation, and runs it.
+func (x *exchange) judgeAndRun(b body) (lifecycle.Answer, error) {
 	request, err := x.check(b)
 	if err != nil {
 		return lifecycle.Answer{}, x.charged(err)
 	}
 	return x.admitAndRun(request, b.document)
+}
+
+// declaredSince is the operation as it is offered now, where that is declared otherwise than
+// what the request was judged by, and nothing of the request was sent: what it had reserved
+// is undone, and its reference is free.
+func (x *exchange) declaredSince(err error) (*catalog.Operation, bool) {
+	if err == nil || fault.From(err).Code != fault.ProviderUnavailable || x.truthful(err).Sent != fault.SentNo {
+		return nil, false
+	}
+	now, offered := x.edge.router.Load().snapshot.ByPath(x.operation.Path)
+	return now, offered && !now.DeclaredAs(x.operation)
 }
 
 // admitAndRun asks the policy and the rates, then looks the reference up, and counts

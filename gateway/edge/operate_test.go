@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/policy"
@@ -44,6 +45,49 @@ func TestEventsAreAnOperationLikeOthers(t *testing.T) {
 		h.suspendOrScope(t, tenants.Active, scopes)
 		if got := h.send(t, http.MethodPost, "/events", body("")); got.StatusCode == http.StatusOK != allowed {
 			t.Errorf("with the scope %s: %d %s", scope, got.StatusCode, got.text)
+		}
+	}
+}
+
+// TestJudgedAgainWhereTheDeclarationChanged: what was not sent because a plugin was replaced
+// by one that declares the operation otherwise is judged once more, by that; anything else
+// is answered as it is.
+func TestJudgedAgainWhereTheDeclarationChanged(t *testing.T) {
+	t.Parallel()
+	unavailable := fault.New(fault.ProviderUnavailable, "Nothing was sent.")
+	titled := changedSnapshot(t, `"title": "Payments through Xendit"`, `"title": "Xendit"`)
+	adding := changedSnapshot(t, `"verifies": true,`, `"verifies": true, "operations": [{"path": "/payments/create", "adds": {"va": {"type": "string", "maxLength": 9, "description": "An account."}}}],`)
+	for what, c := range map[string]struct {
+		becomes *catalog.Snapshot
+		first   error
+		runs    int
+		code    fault.Code
+	}{
+		"another declaration":                  {adding, unavailable, 2, ""},
+		"the same declaration":                 {titled, unavailable, 1, fault.ProviderUnavailable},
+		"another, and nobody knows":            {adding, fault.New(fault.ProviderUnavailable, "It may be.").Unknown(), 1, fault.ProviderUnavailable},
+		"another, and a refusal":               {adding, fault.New(fault.ProviderRejected, "No."), 1, fault.ProviderRejected},
+		"another, and again and again another": {adding, unavailable, 2, fault.ProviderUnavailable},
+	} {
+		h := build(t)
+		h.run = func(r lifecycle.Request) (lifecycle.Answer, error) {
+			if len(h.requests) == 1 || strings.Contains(what, "again and again") {
+				if err := h.Use(c.becomes); err != nil {
+					t.Error(err)
+				}
+				return lifecycle.Answer{}, c.first
+			}
+			return lifecycle.Answer{Data: map[string]any{"external_id": "INV-1", "status": "PENDING"}}, nil
+		}
+		got := h.create(t, h.right(`,"external_id":"INV-1"`))
+		if len(h.requests) != c.runs || got.envelope.Code != c.code {
+			t.Errorf("%s: it ran %d times, and is answered %s", what, len(h.requests), got.text)
+		}
+		if last := h.requests[len(h.requests)-1]; c.runs == 2 && (!last.Operation.Answers("va") || last.RequestID != h.requests[0].RequestID || last.Body["external_id"] != "INV-1") {
+			t.Errorf("%s: it was judged by the former declaration: %+v", what, last)
+		}
+		if len(h.released) != c.runs && c.first == unavailable && c.code != "" || c.code == "" && len(h.released) != 1 {
+			t.Errorf("%s: the unit of what was not sent is given back %d times", what, len(h.released))
 		}
 	}
 }
