@@ -261,9 +261,9 @@ func checkCrash(tr *trial, e Example) {
 // checkEcho has the upstream quote the account's credentials in an error.
 func checkEcho(tr *trial, e Example) {
 	a := tr.connect("A", "test")
-	quoted := strings.Join(plainSecrets(a.Credentials), " ")
+	quoted := strings.Join(tr.suite.secrets.plain(a.Credentials), " ")
 	if quoted == "" {
-		tr.Skip("the connection has no credential whose name says that it is secret")
+		tr.Skip("the connection has no credential that its schema has as writeOnly, or whose name says that it is secret")
 	}
 	tr.own() // so that its standard error comes to an end
 	requests, _ := tr.requestsOf(e, a)

@@ -95,7 +95,7 @@ func Open(ctx context.Context, c Config) (*Suite, error) {
 		c.Calls = allCalls
 	}
 	s := &Suite{
-		config: c, manifest: m, examples: x, secrets: &secrets{forms: map[string]string{}},
+		config: c, manifest: m, examples: x, secrets: &secrets{schema: m.Connection, forms: map[string]string{}},
 		accounts: map[string]*sync.Mutex{}, opened: map[string]opened{},
 	}
 	s.stderr = &listener{secrets: s.secrets, out: c.Log}

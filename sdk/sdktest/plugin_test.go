@@ -28,7 +28,11 @@ const envBug = "SDKTEST_BUG"
 
 const exampleManifest = `{
 	"manifest": 1, "name": "example", "version": "1.0.0", "title": "Example", "lookup": "read", "settles_within": "30s",
-	"notifications": true, "verifies": true, "references": {"longest": 64, "alphabet": "0-9a-f"}, "connection": {"type": "object"},
+	"notifications": true, "verifies": true, "references": {"longest": 64, "alphabet": "0-9a-f"},
+	"connection": {"type": "object", "properties": {
+		"passphrase": {"type": "string", "writeOnly": true},
+		"reports": {"oneOf": [{"type": "object", "required": ["directory"]}, {"type": "object", "properties": {"feed": {"type": "string", "writeOnly": true}}}]}
+	}},
 	"operations": [
 		{"path": "/example/pay", "kind": "payment", "summary": "Pay", "timeout": "5s", "reference": "/id", "amount": "/amount",
 		 "request": {"type": "object", "required": ["amount"], "additionalProperties": false,
@@ -68,6 +72,11 @@ type account struct {
 	Key   string `json:"key"`
 	Token string `json:"token"`
 	URL   string `json:"url"`
+
+	Passphrase string `json:"passphrase"`
+	Reports    struct {
+		Feed string `json:"feed"`
+	} `json:"reports"`
 
 	http *http.Client
 }
@@ -155,6 +164,9 @@ func (a *adapter) fetch(ctx context.Context, c sdk.Connection, method, path stri
 	request.Header.Set("Authorization", who.Key)
 	if a.bug == "logs its requests" {
 		_, _ = syscall.Write(2, fmt.Appendln(nil, "request", request.Header))
+	}
+	if a.bug == "logs the passphrase" {
+		_, _ = syscall.Write(2, []byte("signing with "+who.Passphrase+"\n"))
 	}
 	if a.bug == "leaves answers open" {
 		if left, err := who.http.Transport.RoundTrip(request.Clone(context.WithoutCancel(ctx))); err == nil {
@@ -304,6 +316,9 @@ func (a *adapter) accepted(made charge, c sdk.Call) sdk.Result {
 	r := sdk.Accepted(made.ID, time.Time{}, data)
 	if a.bug == "shows the key" {
 		r.Detail = "asked with " + string(c.Connection.Credentials)
+	}
+	if who, err := a.account(c.Connection); err == nil && a.bug == "shows a secret within another member" {
+		r.Detail = "reported at " + who.Reports.Feed
 	}
 	return r
 }

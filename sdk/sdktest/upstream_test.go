@@ -1,6 +1,7 @@
 package sdktest_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -68,7 +69,10 @@ func (s *simulator) Connect(key, token, base string) sandbox.Connection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keys[key] = true
-	return sandbox.Connection{Account: key, CallbackToken: token, Credentials: map[string]string{"key": key, "token": token, "url": base}}
+	derived := func(purpose string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(purpose+key)))[:24] }
+	return sandbox.Connection{Account: key, CallbackToken: token, Credentials: map[string]any{
+		"key": key, "token": token, "url": base, "passphrase": derived("passphrase"), "reports": map[string]string{"feed": derived("feed")},
+	}}
 }
 
 func (s *simulator) Revoke(account string) error { return s.env.Accounts.Revoke(account) }
