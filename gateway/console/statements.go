@@ -43,9 +43,6 @@ func (c *Console) assignStatementLine(x *call, wanted adminapi.NewAssignment) (a
 	if err != nil {
 		return nil, err
 	}
-	if err := c.note(x, "statement.assign", m.Owner, "payment "+wanted.Payment+" to movement "+m.ID.String()+": "+wanted.Reason); err != nil {
-		return nil, err
-	}
 	assigned, err := c.deps.Assign(x.request.Context(), reconcile.Assignment{
 		Account: movement.NewAccountID(m.Provider, m.Owner.Mode, m.ConnectionAccount), Payment: wanted.Payment, Movement: m.ID,
 		Operator: x.operator.Name, Reason: wanted.Reason,

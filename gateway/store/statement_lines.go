@@ -200,9 +200,9 @@ func lineStatus(s movement.StatementLine) string {
 	return words
 }
 
-// Assign assigns a payment to a collection by an operator's word. It is false where
-// the payment no longer stands as the caller saw it, or another payment has the
-// collection.
+// Assign assigns a payment to a collection by an operator's word, with an audit entry. It
+// is false, and nothing was written, where the payment no longer stands as the caller saw
+// it, or another payment has the collection.
 func (s *Store) Assign(ctx context.Context, now time.Time, seen movement.StatementLine, to movement.ID, operator, reason string) (bool, error) {
 	detail, err := json.Marshal(map[string]string{"operator": operator, "payment": seen.Payment, "to": to.String(), "reason": reason})
 	if err != nil {
@@ -216,8 +216,20 @@ func (s *Store) Assign(ctx context.Context, now time.Time, seen movement.Stateme
 	if seen.Movement != (movement.ID{}) {
 		p |= loseLine | logHistory
 	}
-	var payment string
-	err = only(ctx, s.pool, p, w, &payment)
+	err = s.within(ctx, serializable, func(tx pgx.Tx) error {
+		var payment string
+		if err := only(ctx, tx, p, w, &payment); err != nil {
+			return err
+		}
+		of, err := dbsqlc.New(tx).MovementByID(ctx, w.id)
+		if err != nil {
+			return err
+		}
+		return audited(ctx, tx, auditing(ctx, Audit{
+			Operator: operator, Action: "statement.assign", At: now,
+			Detail: fmt.Sprintf("payment %s to movement %s: %s, mode %s", seen.Payment, to, reason, of.Movement.Mode),
+		}, movement.Owner{MerchantID: of.Movement.MerchantID, Mode: of.Movement.Mode}))
+	})
 	if duplicate(err) {
 		return false, nil
 	}

@@ -64,6 +64,11 @@ func TestAPaymentPaysOnce(t *testing.T) {
 			t.Errorf("assigned: %v, %v, want %v", ok, err, c.want)
 		}
 	}
+	entries, err := s.AuditOf(t.Context(), store.AuditRange{MerchantID: "mer_1", Action: "statement.assign", Most: 10})
+	want := "payment b to movement " + other.ID.String() + ": the payer has called, mode " + other.Owner.Mode
+	if err != nil || len(entries) != 1 || entries[0].Operator != "ani" || entries[0].Detail != want {
+		t.Errorf("audit: %+v, %v, want %q once", entries, err, want)
+	}
 }
 
 // TestAPaymentAndASaleMeetOnce has two replicas match and an operator assign the
