@@ -42,8 +42,7 @@ func exceptionID(e movement.Exception) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// resolveException needs no audit entry: the exception itself tells who resolved it,
-// when and how.
+// resolveException writes no audit entry of its own: the store does, in the same statement.
 func (c *Console) resolveException(x *call, r adminapi.Resolution) (any, error) {
 	if !plain(r.Resolution, 1, maxReason) {
 		return nil, fault.Invalid("resolution", "must say in 1 to 500 characters, without control characters, how it was resolved")

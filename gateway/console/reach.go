@@ -27,7 +27,7 @@ func (c *Console) checkReach(provider tenants.Provider, credentials []byte) erro
 		for _, a := range addresses("credentials", document) {
 			if !slices.Contains(texts(status.Ports), a.port) {
 				return fault.Invalid(a.field, fmt.Sprintf(
-					"has port %s, which the plugin %s may not connect to; ports that it may connect to stand in its approval (plugins: ports) in the gateway's configuration", a.port, provider))
+					"has port %s, which the plugin %s may not connect to; its ports stand in its approval (gerbang plugin approve --port), or without one in the gateway's configuration (plugins: ports)", a.port, provider))
 			}
 		}
 	}

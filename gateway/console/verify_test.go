@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -173,7 +174,9 @@ func TestAClosedPortIsRefused(t *testing.T) {
 		`{"api_key":"k-secret","reports":{"url":"https://reports.example.com:21/all"}}`: "credentials.reports.url",
 	} {
 		_, err := w.SetConnection(t.Context(), id, "bank", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(credentials)})
-		w.refused(err, http.StatusBadRequest, field)
+		if failure := w.refused(err, http.StatusBadRequest, field); !strings.Contains(fmt.Sprintf("%+v", failure), "gerbang plugin approve --port") {
+			t.Errorf("where ports are opened is not told: %+v", failure)
+		}
 	}
 	if len(v.asked) != 0 {
 		t.Errorf("the provider was asked %d times", len(v.asked))

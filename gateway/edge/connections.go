@@ -10,7 +10,8 @@ import (
 )
 
 // maxConnections bounds the memory that open connections of merchants, payers and
-// providers take, at some 40 KB each. Who comes later waits for one to close.
+// providers take, at some 40 KB each. Who comes later waits for one to close,
+// also a trusted proxy.
 const maxConnections = 8192
 
 // Bound bounds the connections of a listener for merchants or their people. An address that has its
