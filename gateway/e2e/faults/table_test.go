@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
 // tableVariable names the handbook, which gets the table of faults; make faults sets it.
@@ -239,8 +241,9 @@ func lasts(d time.Duration) { <-time.After(d) }
 func (s *town) during(one trouble) (row string) {
 	s.Helper()
 	what := one.what
-	harness.Await(s, time.Minute, "a quiet time before: "+what, func() bool { return s.well(20) })
-	from, begun := s.tried(), time.Now()
+	// What the fault before has listed ends by itself: circuit_open a minute after its breaker has closed.
+	harness.Await(s, 3*time.Minute, "a quiet time before: "+what, func() bool { return s.well(20) && s.quiet() })
+	from, begun, restarts := s.tried(), time.Now(), s.restarts()
 	told, stop := s.listen()
 	one.make(s)
 	ended := time.Now()
@@ -254,7 +257,17 @@ func (s *town) during(one trouble) (row string) {
 	if recovered > 50*time.Millisecond {
 		after = fmt.Sprintf("%.1f s", recovered.Seconds())
 	}
-	row = fmt.Sprintf("| %s | %s | %s | %s |\n", what, s.answers(from), told(), after)
+	words := told()
+	for i, n := range s.restarts() {
+		if n > restarts[i] {
+			words = append(words, "log, `gerbang_plugin_restarts_total`")
+			break
+		}
+	}
+	if len(words) == 0 {
+		words = []string{"nothing"}
+	}
+	row = fmt.Sprintf("| %s | %s | %s | %s |\n", what, s.answers(from), strings.Join(words, "; "), after)
 	s.Logf("after %v: %s", time.Since(begun).Round(time.Second), row)
 	return row
 }
@@ -334,10 +347,13 @@ func (s *town) answers(from int) string {
 
 // listen gathers what operators are told from now on, until it is stopped: which
 // replicas are not ready and for what, and new exceptions.
-func (s *town) listen() (told func() string, stop func()) {
+func (s *town) listen() (told func() []string, stop func()) {
 	seen := map[string]map[int]bool{} // which replicas have said what
 	ctx, cancel := context.WithCancel(s.Context())
-	old := s.listed(ctx)
+	old, err := s.listed(ctx)
+	if err != nil {
+		s.Error(err)
+	}
 	var asking sync.WaitGroup
 	asking.Go(func() {
 		tick := time.NewTicker(500 * time.Millisecond)
@@ -354,18 +370,14 @@ func (s *town) listen() (told func() string, stop func()) {
 			<-tick.C
 		}
 	})
-	told = func() string {
-		var words []string
+	told = func() (words []string) {
 		for _, word := range slices.Sorted(maps.Keys(seen)) {
 			if !strings.HasPrefix(word, exception) { // those are of all replicas
 				word = fmt.Sprintf("%d of 3 %s", len(seen[word]), word)
 			}
 			words = append(words, word)
 		}
-		if len(words) == 0 {
-			return "nothing"
-		}
-		return strings.Join(words, "; ")
+		return words
 	}
 	return told, func() { cancel(); asking.Wait() }
 }
@@ -376,21 +388,45 @@ func (s *town) operator(at harness.Addresses) *adminapi.Client {
 	return adminapi.NewClient("http://"+at.Console, s.token)
 }
 
-// listed are the exceptions that are open, by their ids.
-func (s *town) listed(ctx context.Context) map[string]bool {
-	open := map[string]bool{}
+// listed are the exceptions that are open, by their ids: their reasons.
+func (s *town) listed(ctx context.Context) (open map[string]string, err error) {
+	open = map[string]string{}
 	exceptions, err := s.operator(s.at[0]).Exceptions(ctx)
-	if err != nil {
-		s.Error(err)
-	}
 	for _, x := range exceptions {
-		open[x.ID] = true
+		open[x.ID] = x.Reason
 	}
-	return open
+	return open, err
+}
+
+// quiet reports whether nothing is listed that ends by itself.
+func (s *town) quiet() bool {
+	listed, err := s.listed(s.Context())
+	for _, reason := range listed {
+		if reason == movement.ReasonOutage || reason == movement.ReasonPlugin {
+			return false
+		}
+	}
+	return err == nil
+}
+
+// restarts are how often each replica has started its plugin again.
+func (s *town) restarts() (all []int) {
+	s.Helper()
+	for _, p := range s.replicas {
+		_, body, _ := p.Get(s, p.ConsoleURL+"/metrics")
+		_, count, _ := strings.Cut(string(body), "\ngerbang_plugin_restarts_total{provider=\"payments\"} ")
+		count, _, _ = strings.Cut(count, "\n")
+		n, err := strconv.Atoi(count)
+		if err != nil {
+			s.Errorf("restarts of a plugin: %v", err)
+		}
+		all = append(all, n)
+	}
+	return all
 }
 
 // said is what a replica's console says that is not as it should be, and was not before.
-func (s *town) said(ctx context.Context, at harness.Addresses, old map[string]bool) (words []string) {
+func (s *town) said(ctx context.Context, at harness.Addresses, old map[string]string) (words []string) {
 	ctx, cancel := context.WithTimeout(ctx, 4*time.Second)
 	defer cancel()
 	if err := s.operator(at).Ready(ctx); err != nil {
@@ -406,7 +442,7 @@ func (s *town) said(ctx context.Context, at harness.Addresses, old map[string]bo
 		return words
 	}
 	for _, x := range exceptions {
-		if !old[x.ID] {
+		if _, known := old[x.ID]; !known {
 			words = append(words, exception+"`"+x.Reason+"`")
 		}
 	}
