@@ -25,7 +25,7 @@ var manifests = filepath.Join("..", "..", "plugins")
 // shipped is the catalog of the shipped plugins, with a bug where one is planted there.
 func shipped(bug Bug) *catalog.Catalog {
 	var all []*manifest.Manifest
-	for _, plugin := range []string{"payments", "ppob", "wallet1", "wallet2"} {
+	for _, plugin := range []string{"payments", "midtrans", "ppob", "wallet1", "wallet2"} {
 		document, err := os.ReadFile(filepath.Join(manifests, plugin, "manifest.json"))
 		if err != nil {
 			panic(err)
@@ -41,9 +41,11 @@ func shipped(bug Bug) *catalog.Catalog {
 		panic(err)
 	}
 	if bug == BelievedNotFound {
-		for _, op := range snapshot.Operations() {
-			op.Rules.NotFound = movement.Proof{Times: 1}
-			op.Rules.Pace.SettlesWithin = -time.Minute
+		for _, shared := range snapshot.Operations() {
+			for _, op := range append(shared.Serving(), shared) {
+				op.Rules.NotFound = movement.Proof{Times: 1}
+				op.Rules.Pace.SettlesWithin = -time.Minute
+			}
 		}
 	}
 	return catalog.New(snapshot)
@@ -86,8 +88,10 @@ func newRegister(bug Bug) *register {
 		b.catalog = shipped(bug)
 	}
 	for _, op := range b.catalog.Current().Operations() {
-		if op.Money() {
-			b.pace[op.Provider] = op.Rules.Pace.Every
+		for _, of := range op.Serving() {
+			if of.Money() {
+				b.pace[of.Provider] = of.Rules.Pace.Every
+			}
 		}
 	}
 	return b

@@ -28,13 +28,14 @@ const (
 	SwallowedException Bug = "an exception is swallowed"
 	DroppedLateMoney   Bug = "late money is dropped"
 	IgnoredPollGuard   Bug = "the guard of polls is ignored"
+	ReroutedUnknown    Bug = "a call that was not answered goes to the next provider"
 	EventsByClock      Bug = "events are listed by the clocks of who made them"
 )
 
 // Bugs are all that can be planted.
 var Bugs = []Bug{
 	SkippedReservation, DoublePost, LostCallback, BelievedNotFound, RetriedRefusal, ReusedReference, KeptBalance, SwallowedException,
-	DroppedLateMoney, IgnoredPollGuard, EventsByClock,
+	DroppedLateMoney, IgnoredPollGuard, ReroutedUnknown, EventsByClock,
 }
 
 // planted applies a change, with a bug where one is planted there.

@@ -230,7 +230,7 @@ func (w *world) checkUpstream(r record) {
 			continue
 		}
 		things++
-		if t.reference == r.UpstreamReference() {
+		if t.reference == r.UpstreamReference() && t.provider == r.Provider {
 			last = t
 		} else if !r.doubted(movement.ReasonContradiction) {
 			w.violate("requests that were never sent made nothing", "%s", w.books.upstreamName(t.reference))

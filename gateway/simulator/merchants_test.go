@@ -41,6 +41,9 @@ var products = json.RawMessage(`[
 	{"buyer_sku_code":"pln","product_name":"PLN","category":"Pascabayar","brand":"PLN","type":"Pasca","price":2500,"buyer_product_status":true,"desc":"-"},
 	{"buyer_sku_code":"ovo","product_name":"OVO","category":"Pascabayar","brand":"E-MONEY","type":"Pasca","price":2500,"buyer_product_status":true,"desc":"-"}]`)
 
+// routes are the orders of providers that policies answer.
+var routes = [][]string{{"payments", "midtrans"}, {"midtrans", "payments"}, {"midtrans"}, {"payments"}}
+
 // merchant is one with its intents.
 type merchant struct {
 	name    string
@@ -110,10 +113,13 @@ func (w *world) open() {
 // connect gives a merchant accounts at the providers, or others in their place.
 func (w *world) connect(id tenants.MerchantID, name string, version int64, suffix string) {
 	providers := []string{"payments", "wallet1", "wallet2"}
-	if id == tenants.Platform {
+	switch {
+	case id == tenants.Platform:
 		providers = []string{"ppob"}
-	} else if name == "C" { // which pays the provider itself
-		providers = append(providers, "ppob")
+	case name == "C": // which pays the provider itself
+		providers = append(providers, "midtrans", "ppob")
+	case name == "A":
+		providers = append(providers, "midtrans")
 	}
 	var connections []tenants.Connection
 	for _, provider := range providers {
@@ -187,7 +193,7 @@ func (w *world) plan() {
 		})
 	}
 	if w.chance(30) {
-		provider := []string{"payments", "ppob", "wallet1"}[w.rand.IntN(3)]
+		provider := []string{"payments", "midtrans", "ppob", "wallet1"}[w.rand.IntN(4)]
 		w.later(w.between(0, busy), func() {
 			w.up.away[provider] = w.now.Add(w.between(time.Minute, 8*time.Hour))
 			w.log("UPSTREAM %s is away until %v", provider, w.up.away[provider].Sub(w.epoch).Truncate(time.Second))
@@ -298,6 +304,9 @@ func (w *world) send(in *intent, path, what string, body catalog.Document) {
 	request := lifecycle.Request{
 		Identity: tenants.Identity{Account: in.of.account, Mode: tenants.Live}, Operation: op, Body: maps.Clone(body),
 		CallbackURL: in.of.receiver, RequestID: "request " + strconv.Itoa(w.tasks), Limits: in.of.limits, Zone: time.UTC,
+	}
+	if op.Routed() && w.chance(80) { // as the policy has it at this moment
+		request.Route = routes[w.rand.IntN(len(routes))]
 	}
 	a := answer{what: what, asked: w.steps, askedAt: w.now}
 	refused := what == "create" && len(in.answers) > 0 && w.chance(10) // by admission, which looks the reference up

@@ -24,11 +24,11 @@ import (
 // upstream is what is behind all plugins: it knows what has really happened.
 type upstream struct {
 	w       *world
-	things  map[string]*thing // by account and our reference
-	made    []*thing          // the same, in their order
-	called  map[string]int    // our references, and the attempt that was called last
-	polled  map[string]time.Time
-	rows    map[string][]row // of the statements of accounts
+	things  map[thingKey]*thing
+	made    []*thing                // the same, in their order
+	called  map[string]int          // our references, and the attempt that was called last
+	polled  map[[2]string]time.Time // by provider and our reference
+	rows    map[string][]row        // of the statements of accounts
 	notices []sdk.StatusUpdate
 	names   int
 	away    map[string]time.Time // by provider: until then it does not answer
@@ -39,6 +39,13 @@ const transferFee money.Amount = 2500
 
 // soon is how long after its creation a merchant waits for an order to be bought.
 const soon = time.Hour + time.Minute
+
+// thingKey is a name of ours at an account.
+type thingKey struct{ provider, account, reference string }
+
+func keyOf(provider string, c sdk.Connection, reference string) thingKey {
+	return thingKey{provider, accountOf(c), reference}
+}
 
 // thing is what one of our references has made.
 type thing struct {
@@ -56,6 +63,7 @@ type thing struct {
 	was                bool // it has succeeded once
 	late               bool // lookups did not find it for longer than the provider declares
 	expires            time.Time
+	touched            bool // its payer has chosen how to pay
 }
 
 // row is a line of a statement, and when it is told.
@@ -66,15 +74,17 @@ type row struct {
 
 func newUpstream(w *world) *upstream {
 	return &upstream{
-		w: w, things: map[string]*thing{}, called: map[string]int{}, polled: map[string]time.Time{}, rows: map[string][]row{},
+		w: w, things: map[thingKey]*thing{}, called: map[string]int{}, polled: map[[2]string]time.Time{}, rows: map[string][]row{},
 		away: map[string]time.Time{},
 	}
 }
 
 // The providers of the shipped manifests.
 var (
-	kindOf  = map[string]manifest.Kind{"payments": manifest.Payment, "wallet1": manifest.Transfer, "wallet2": manifest.Collection, "ppob": manifest.Order}
-	settles = map[string]time.Duration{"payments": 30 * time.Second, "wallet1": time.Minute, "wallet2": 30 * time.Second, "ppob": time.Minute}
+	kindOf = map[string]manifest.Kind{
+		"payments": manifest.Payment, "midtrans": manifest.Payment, "wallet1": manifest.Transfer, "wallet2": manifest.Collection, "ppob": manifest.Order,
+	}
+	settles = map[string]time.Duration{"payments": 30 * time.Second, "midtrans": 30 * time.Second, "wallet1": time.Minute, "wallet2": 30 * time.Second, "ppob": time.Minute}
 )
 
 func accountOf(c sdk.Connection) string {
@@ -134,13 +144,16 @@ var lost = sdk.DontKnow(sdk.BlameUpstream, "no answer")
 
 // Call is for package lifecycle.
 func (p *plugins) Call(ctx context.Context, of host.Use, call sdk.Call, timeout time.Duration) sdk.Result {
-	what := "call " + call.Operation + " for " + p.w.books.upstreamName(call.Reference)
+	what := "call " + call.Operation + " of " + of.Provider + " for " + p.w.books.upstreamName(call.Reference)
 	result := run(ctx, p, what, timeout, func() (sdk.Result, time.Duration) {
 		if call.Operation == cancelPath {
-			return p.w.up.cancel(call), p.w.slowness()
+			return p.w.up.cancel(of.Provider, call), p.w.slowness()
 		}
 		return p.w.up.create(p.of, of.Provider, call), p.w.slowness()
 	}, lost)
+	if p.w.options.Bug == ReroutedUnknown && result.Outcome == sdk.Unknown && kindOf[of.Provider] == manifest.Payment && call.Operation != cancelPath {
+		return sdk.DidNotSend(sdk.BlameUpstream, "no answer")
+	}
 	if p.w.options.Bug == RetriedRefusal && result.Outcome == sdk.Refused && call.Operation != cancelPath {
 		p.w.step(ctx, p.of, what+" again", func() {
 			p.w.up.make(of.Provider, call.Connection, call.Reference, toldAmount(of.Provider, call), sdk.StatusDone)
@@ -164,7 +177,7 @@ func (u *upstream) create(of *replica, provider string, call sdk.Call) sdk.Resul
 		return sdk.DidNotSend(sdk.BlameNone, "send_by had passed") // as every plugin does
 	}
 	u.calls(call.Reference)
-	if kindOf[provider] != manifest.Order && u.things[accountOf(call.Connection)+" "+call.Reference] != nil {
+	if kindOf[provider] != manifest.Order && u.things[keyOf(provider, call.Connection, call.Reference)] != nil {
 		return sdk.DontKnow(sdk.BlameUpstream, "the reference was used before")
 	}
 	n := w.rand.IntN(100)
@@ -264,10 +277,11 @@ func (t *thing) data() json.RawMessage {
 // make makes a thing and says how it will end. The same request under a reference that
 // is known makes nothing new.
 func (u *upstream) make(provider string, c sdk.Connection, reference string, amount money.Amount, status sdk.Status) *thing {
-	w, key := u.w, accountOf(c)+" "+reference
+	w, key := u.w, keyOf(provider, c, reference)
 	if t := u.things[key]; t != nil {
 		return t
 	}
+	u.alone(provider, reference)
 	t := &thing{
 		account: accountOf(c), reference: reference, kind: kindOf[provider], provider: provider, mode: c.Mode, amount: amount,
 		owner: tenants.MerchantID(c.MerchantID), status: status, seen: w.now, made: w.now, number: len(u.things) + 1,
@@ -286,6 +300,15 @@ func (u *upstream) make(provider string, c sdk.Connection, reference string, amo
 		u.willEnd(t)
 	}
 	return t
+}
+
+// alone checks that what is made now can be paid nowhere else under its name.
+func (u *upstream) alone(provider, reference string) {
+	for _, t := range u.made {
+		if t.reference == reference && t.provider != provider && (t.status == sdk.StatusPending || t.status == sdk.StatusDone) {
+			u.w.violate("one name can be paid at one provider", "%s is made by %s, and %s has it %s", u.w.books.upstreamName(reference), provider, t.provider, t.status)
+		}
+	}
 }
 
 // name gives the present status of a thing an event.
@@ -319,6 +342,7 @@ func (u *upstream) willBePaid(t *thing) {
 	w := u.w
 	life := w.between(10*time.Minute, 4*time.Hour)
 	t.expires = w.now.Add(life).Truncate(time.Second)
+	w.later(w.between(0, 2*life), func() { t.touched = true })
 	w.later(life, func() {
 		if t.status == sdk.StatusPending {
 			u.turn(t, sdk.StatusExpired)
@@ -347,7 +371,7 @@ func (u *upstream) mayReverse(t *thing) {
 // turn changes what a thing has come to, and has it told.
 func (u *upstream) turn(t *thing, status sdk.Status) {
 	w, before := u.w, t.status
-	t.status = status
+	t.status, t.touched = status, true
 	t.was = t.was || status == sdk.StatusDone
 	u.name(t)
 	w.log("UPSTREAM %s: %s is %s, %s", t.provider, w.books.upstreamName(t.reference), status, t.event)
@@ -445,8 +469,8 @@ func (p *plugins) Notify(ctx context.Context, _ string, n sdk.Notification, time
 }
 
 // cancel ends an unpaid payment.
-func (u *upstream) cancel(call sdk.Call) sdk.Result {
-	t := u.things[accountOf(call.Connection)+" "+call.Reference]
+func (u *upstream) cancel(provider string, call sdk.Call) sdk.Result {
+	t := u.things[keyOf(provider, call.Connection, call.Reference)]
 	switch {
 	case u.w.faults && u.w.chance(10):
 		return lost
@@ -465,13 +489,13 @@ func (u *upstream) cancel(call sdk.Call) sdk.Result {
 
 // Lookup is for package lifecycle.
 func (p *plugins) Lookup(ctx context.Context, of host.Use, l sdk.Lookup, timeout time.Duration) sdk.StatusUpdate {
-	return run(ctx, p, "look "+p.w.books.upstreamName(l.Reference)+" up", timeout, func() (sdk.StatusUpdate, time.Duration) {
+	return run(ctx, p, "look "+p.w.books.upstreamName(l.Reference)+" up at "+of.Provider, timeout, func() (sdk.StatusUpdate, time.Duration) {
 		return p.w.up.lookup(p.of, of.Provider, l), p.w.slowness()
 	}, sdk.NoStatus(sdk.BlameUpstream, "no answer"))
 }
 
 func (u *upstream) lookup(of *replica, provider string, l sdk.Lookup) sdk.StatusUpdate {
-	w, key := u.w, accountOf(l.Connection)+" "+l.Reference
+	w, key := u.w, keyOf(provider, l.Connection, l.Reference)
 	if !l.SendBy.IsZero() && w.now.Add(of.skew).After(l.SendBy) {
 		return sdk.NoStatus(sdk.BlameNone, "send_by had passed") // as every plugin does
 	}
@@ -490,7 +514,10 @@ func (u *upstream) lookup(of *replica, provider string, l sdk.Lookup) sdk.Status
 		u.make(provider, l.Connection, l.Reference, l.Cost, sdk.StatusPending)
 	}
 	told := u.stands(u.things[key])
-	if w.faults && told.Status != sdk.StatusNotFound && w.chance(4) {
+	if t := u.things[key]; provider == "midtrans" && linkIn(l.Body) && (t == nil || !t.touched) {
+		told = untouched(l, w.now)
+	}
+	if w.faults && told.Status != sdk.StatusNotFound && told.Status != sdk.StatusUnknown && w.chance(4) {
 		return w.mistaken(told)
 	}
 	if w.faults && w.chance(5) { // what was bought or made is known, and the answer is lost
@@ -499,11 +526,35 @@ func (u *upstream) lookup(of *replica, provider string, l sdk.Lookup) sdk.Status
 	return told
 }
 
+// linkIn tells whether a payment's request wants a link.
+func linkIn(body json.RawMessage) bool {
+	var wanted struct{ Type string }
+	_ = json.Unmarshal(body, &wanted) // the schema has accepted it
+	return wanted.Type != "qris"
+}
+
+// longestLife is how long a link may wait for its payer.
+const longestLife = 4 * time.Hour
+
+// untouched is what Midtrans tells of a link whose payer has not chosen how to pay, made or
+// not: it has no transaction of it.
+func untouched(l sdk.Lookup, now time.Time) sdk.StatusUpdate {
+	told := sdk.StatusUpdate{Reference: l.Reference, Amount: l.Amount, Currency: "IDR", Status: sdk.StatusPending}
+	switch {
+	case now.After(l.SentAt.Add(longestLife + time.Minute)):
+		told.Status, told.EventID = sdk.StatusExpired, "unused"
+	case l.ProviderReference == "":
+		return sdk.NoStatus(sdk.BlameNone, "nobody has chosen how to pay")
+	}
+	return told
+}
+
 // pace checks that the provider is left alone about one movement for as long as it
 // asks for, as far as clocks agree.
 func (u *upstream) pace(provider, reference string) {
-	last, before := u.polled[reference]
-	u.polled[reference] = u.w.now
+	key := [2]string{provider, reference}
+	last, before := u.polled[key]
+	u.polled[key] = u.w.now
 	every := u.w.books.pace[provider] - 2*movement.ClockSkew
 	clocks := slices.ContainsFunc(u.w.replicas, func(r *replica) bool { return r.skew.Abs() > movement.ClockSkew })
 	if before && !clocks && u.w.now.Sub(last) < every-sendWindow {
@@ -546,11 +597,14 @@ func quoteOf(q sdk.Quote) sdk.Quoted {
 	return sdk.Quoted{Outcome: sdk.Done, Price: prepaidPrice, Cost: prepaidPrice, Data: data}
 }
 
+// away has providers of one path be unavailable at other times.
+var away = map[string]int64{"midtrans": 40}
+
 // Available is for package lifecycle. It is asked between two steps, and so goes by
 // the time and not by a draw.
-func (p *plugins) Available(host.Use, sdk.Connection) error {
+func (p *plugins) Available(of host.Use, _ sdk.Connection) error {
 	p.of.alive()
-	if p.w.faults && p.w.now.Unix()%97 == 0 { // a breaker is open for a second now and then
+	if p.w.faults && (p.w.now.Unix()+away[of.Provider])%97 == 0 { // a breaker is open for a second now and then
 		return errors.New("the provider is left alone for a while")
 	}
 	return nil
