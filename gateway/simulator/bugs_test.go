@@ -29,13 +29,15 @@ const (
 	DroppedLateMoney   Bug = "late money is dropped"
 	IgnoredPollGuard   Bug = "the guard of polls is ignored"
 	ReroutedUnknown    Bug = "a call that was not answered goes to the next provider"
+	ForgottenRestore   Bug = "nobody knows that the database was restored"
+	UnopenedRestore    Bug = "a restored database is used before it is opened"
 	EventsByClock      Bug = "events are listed by the clocks of who made them"
 )
 
 // Bugs are all that can be planted.
 var Bugs = []Bug{
 	SkippedReservation, DoublePost, LostCallback, BelievedNotFound, RetriedRefusal, ReusedReference, KeptBalance, SwallowedException,
-	DroppedLateMoney, IgnoredPollGuard, ReroutedUnknown, EventsByClock,
+	DroppedLateMoney, IgnoredPollGuard, ReroutedUnknown, ForgottenRestore, UnopenedRestore, EventsByClock,
 }
 
 // planted applies a change, with a bug where one is planted there.

@@ -226,8 +226,8 @@ func (w *world) checkUpstream(r record) {
 	things, last := 0, (*thing)(nil)
 	for _, t := range w.up.made {
 		id, ok := movement.ParseUpstreamReference(t.reference)
-		if !ok || id != r.ID {
-			continue
+		if elsewhere := t.reference != r.UpstreamReference() || t.provider != r.Provider; !ok || id != r.ID || t.lost && elsewhere {
+			continue // a restore has lost what else was asked for
 		}
 		things++
 		if t.reference == r.UpstreamReference() && t.provider == r.Provider {
@@ -239,7 +239,8 @@ func (w *world) checkUpstream(r record) {
 	if things > 1 {
 		w.violate("one upstream movement a reference", "%s was made %d times", r.name, things)
 	}
-	known := w.books.overridden[r.ID] || r.doubted(movement.ReasonContradiction, movement.ReasonAmount, movement.ReasonCurrency)
+	forgotten := last != nil && (last.unheard || last.lost && !r.State.Open() && r.UpdatedAt.Before(w.recovered)) // by the restore
+	known := forgotten || w.books.overridden[r.ID] || r.doubted(movement.ReasonContradiction, movement.ReasonAmount, movement.ReasonCurrency)
 	if r.Kind == manifest.Collection || known {
 		return
 	}

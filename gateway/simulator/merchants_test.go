@@ -192,6 +192,7 @@ func (w *world) plan() {
 			w.log("the database is away for %v", w.away.Sub(w.now).Truncate(time.Millisecond))
 		})
 	}
+	w.planRecovery(busy)
 	if w.chance(30) {
 		provider := []string{"payments", "midtrans", "ppob", "wallet1"}[w.rand.IntN(4)]
 		w.later(w.between(0, busy), func() {

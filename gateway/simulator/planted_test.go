@@ -8,7 +8,9 @@ import (
 
 // by names the invariant that must find a bug, where others would find it, too.
 var by = map[simulator.Bug]string{
-	simulator.ReroutedUnknown: "one name can be paid at one provider",
+	simulator.ReroutedUnknown:  "one name can be paid at one provider",
+	simulator.ForgottenRestore: "one name can be paid at one provider",
+	simulator.UnopenedRestore:  "no money is moved before a restored database is opened",
 }
 
 // TestFindsPlantedBugs shows that each of the bugs is found within 1,000 histories, and

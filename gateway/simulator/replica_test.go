@@ -64,6 +64,7 @@ func (w *world) start(number int) *replica {
 			}
 			return nil
 		},
+		Recovering: w.recovering, Restored: w.restored,
 		Now: func() time.Time { return w.now.Add(r.skew) }, Log: slog.New(slog.DiscardHandler),
 	})
 	r.lifecycle.Patience.Draw = func(n int) int { return n / 2 } // who asks first is chance, so each draws the same

@@ -57,6 +57,9 @@ type thing struct {
 	owner              tenants.MerchantID
 	amount             money.Amount // as status updates tell it
 	made               time.Time
+	heard              time.Time // when a notification of it was last taken
+	lost               bool      // it was made after the backup that was restored since
+	unheard            bool      // as what was heard
 	seen               time.Time // from when on lookups find it
 	status             sdk.Status
 	event              string
@@ -177,6 +180,7 @@ func (u *upstream) create(of *replica, provider string, call sdk.Call) sdk.Resul
 		return sdk.DidNotSend(sdk.BlameNone, "send_by had passed") // as every plugin does
 	}
 	u.calls(call.Reference)
+	u.mayMove(call.Reference)
 	if kindOf[provider] != manifest.Order && u.things[keyOf(provider, call.Connection, call.Reference)] != nil {
 		return sdk.DontKnow(sdk.BlameUpstream, "the reference was used before")
 	}
@@ -225,6 +229,13 @@ func (u *upstream) create(of *replica, provider string, call sdk.Call) sdk.Resul
 		return u.accepted(provider, u.make(provider, call.Connection, call.Reference, amount, sdk.StatusDone))
 	}
 	return u.accepted(provider, u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending))
+}
+
+// mayMove checks that no money is moved before a restored database is opened.
+func (u *upstream) mayMove(reference string) {
+	if u.w.now.Before(u.w.opened) {
+		u.w.violate("no money is moved before a restored database is opened", "%s is asked for", u.w.books.upstreamName(reference))
+	}
 }
 
 // calls checks that each attempt is called once. A later attempt has the same name, and
@@ -447,7 +458,10 @@ func (u *upstream) notify(t *thing, told sdk.StatusUpdate, tries int) {
 		ack, err := r.lifecycle.Notify(ctx, lifecycle.Notification{Route: route, Method: http.MethodPost, Body: []byte(number)})
 		taken = err == nil && ack.Status == http.StatusOK
 	}, func(crashed bool) {
-		if (crashed || !taken) && tries < 50 {
+		switch {
+		case !crashed && taken:
+			t.heard = w.now
+		case tries < 50:
 			again()
 		}
 	})
@@ -470,6 +484,7 @@ func (p *plugins) Notify(ctx context.Context, _ string, n sdk.Notification, time
 
 // cancel ends an unpaid payment.
 func (u *upstream) cancel(provider string, call sdk.Call) sdk.Result {
+	u.mayMove(call.Reference)
 	t := u.things[keyOf(provider, call.Connection, call.Reference)]
 	switch {
 	case u.w.faults && u.w.chance(10):
@@ -488,7 +503,15 @@ func (u *upstream) cancel(provider string, call sdk.Call) sdk.Result {
 }
 
 // Lookup is for package lifecycle.
-func (p *plugins) Lookup(ctx context.Context, of host.Use, l sdk.Lookup, timeout time.Duration) sdk.StatusUpdate {
+func (p *plugins) Lookup(ctx context.Context, of host.Use, l sdk.Lookup, timeout time.Duration) (told sdk.StatusUpdate) {
+	defer func() { // several providers are asked at once, in goroutines of which a crash ends none: the task ends at its next step
+		if thrown := recover(); thrown != nil {
+			if _, ours := thrown.(crash); !ours {
+				panic(thrown)
+			}
+			told = sdk.NoStatus(sdk.BlameNone, "the process has crashed")
+		}
+	}()
 	return run(ctx, p, "look "+p.w.books.upstreamName(l.Reference)+" up at "+of.Provider, timeout, func() (sdk.StatusUpdate, time.Duration) {
 		return p.w.up.lookup(p.of, of.Provider, l), p.w.slowness()
 	}, sdk.NoStatus(sdk.BlameUpstream, "no answer"))
@@ -499,11 +522,12 @@ func (u *upstream) lookup(of *replica, provider string, l sdk.Lookup) sdk.Status
 	if !l.SendBy.IsZero() && w.now.Add(of.skew).After(l.SendBy) {
 		return sdk.NoStatus(sdk.BlameNone, "send_by had passed") // as every plugin does
 	}
-	u.pace(provider, l.Reference)
+	u.pace(provider, l)
 	if w.now.Before(u.away[provider]) || w.faults && w.chance(12) {
 		return sdk.NoStatus(sdk.BlameUpstream, "no answer")
 	}
 	if kindOf[provider] == manifest.Order && u.things[key] == nil { // asking is to send it again
+		u.mayMove(l.Reference)
 		wanted := l.SentAt
 		if id, ok := movement.ParseUpstreamReference(l.Reference); ok && w.books.resubmitted[id].After(wanted) {
 			wanted = w.books.resubmitted[id] // as operators have decided
@@ -550,15 +574,20 @@ func untouched(l sdk.Lookup, now time.Time) sdk.StatusUpdate {
 }
 
 // pace checks that the provider is left alone about one movement for as long as it
-// asks for, as far as clocks agree.
-func (u *upstream) pace(provider, reference string) {
-	key := [2]string{provider, reference}
+// asks for, as far as clocks agree. Whether it has what a restore may have lost is asked
+// as often as merchants come back.
+func (u *upstream) pace(provider string, l sdk.Lookup) {
+	id, _ := movement.ParseUpstreamReference(l.Reference)
+	if m, err := u.w.store.MovementByID(u.w.ctx, id); err != nil || m.State == movement.NotSubmitted || m.Provider != provider {
+		return
+	}
+	key := [2]string{provider, l.Reference}
 	last, before := u.polled[key]
 	u.polled[key] = u.w.now
 	every := u.w.books.pace[provider] - 2*movement.ClockSkew
 	clocks := slices.ContainsFunc(u.w.replicas, func(r *replica) bool { return r.skew.Abs() > movement.ClockSkew })
 	if before && !clocks && u.w.now.Sub(last) < every-sendWindow {
-		u.w.violate("pace of polls", "%s was asked for after %v", u.w.books.upstreamName(reference), u.w.now.Sub(last))
+		u.w.violate("pace of polls", "%s was asked for after %v", u.w.books.upstreamName(l.Reference), u.w.now.Sub(last))
 	}
 }
 

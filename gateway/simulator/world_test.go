@@ -69,6 +69,10 @@ type world struct {
 	restful time.Time // until then somebody may wake by a timer
 	away    time.Time // until then the database is away
 
+	restores  int       // of the database
+	recovered time.Time // when the last of them was
+	opened    time.Time // until then nobody has opened it
+
 	mu     sync.Mutex
 	parked []*parked
 
@@ -177,6 +181,7 @@ func (w *world) violate(invariant, format string, args ...any) {
 func (w *world) begin(of *replica, name string, run func(ctx context.Context), done func(crashed bool)) context.CancelFunc {
 	w.tasks++
 	w.running++
+	restores := w.restores
 	t := &task{w.tasks, name}
 	w.log("%s begins on replica %d", name, of.number)
 	ctx, cancel := context.WithCancel(context.WithValue(w.ctx, taskKey{}, t))
@@ -196,7 +201,7 @@ func (w *world) begin(of *replica, name string, run func(ctx context.Context), d
 		crashed = crashed || of.dead
 		w.step(ctx, nil, "end", func() {
 			w.running--
-			if crashed {
+			if crashed = crashed || restores != w.restores; crashed {
 				w.log("%s: its replica has crashed", name)
 			}
 			done(crashed)
