@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"net"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/console/operators"
 	"github.com/seed-f006e74d/gerbang/gateway/console/page"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -43,6 +45,7 @@ func (a *App) wirePeople(vault *tenants.Vault, zone *time.Location) error {
 		merchants.Config{URL: a.config.MerchantsConsoleURL, APIURL: a.config.PublicURL, Trusted: a.console.Trusted, Location: zone},
 		merchants.Dependencies{
 			Dependencies: shared, Records: a.store, Manifests: a.host.Manifests,
+			Standing: func(m movement.Movement) (json.RawMessage, error) { return a.lifecycle.Standing(m) }, // which is made later
 			Admin: func(by string, of tenants.MerchantID) *adminapi.Client {
 				// The page has judged what its visitor may do there.
 				return adminapi.NewClientOver(a.console.As(console.Identity{Name: by, Role: console.RoleAdmin, Of: of}))

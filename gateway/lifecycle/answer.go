@@ -130,12 +130,33 @@ func (l *Lifecycle) Listed(status *catalog.Operation, m movement.Movement) (json
 	if err != nil {
 		return nil, err
 	}
-	data, ok := l.kinds[made.Kind].Describe(status.Shown(m.Provider), made, m).Data.(json.RawMessage)
+	data, err := l.described(status.Shown(m.Provider), made, m)
+	if err == nil && movement.FieldOf(data, "created_at") == nil {
+		data = with(data, "created_at", Stamp(m.CreatedAt))
+	}
+	return data, err
+}
+
+// Standing is what a status call tells of a movement as it is known; no provider is asked. It is nil where such a call
+// would have to promise an answer first, or there is none to make.
+func (l *Lifecycle) Standing(m movement.Movement) (json.RawMessage, error) {
+	if m.State == movement.Submitting || m.State == movement.NotSubmitted {
+		return nil, nil
+	}
+	op, offered := l.Catalog.Current().ByPath(m.Operation)
+	if !offered {
+		return nil, nil
+	}
+	if op = op.Shown(m.Provider); op.Status == nil {
+		return nil, nil
+	}
+	return l.described(op.Status, op, m)
+}
+
+func (l *Lifecycle) described(asked, made *catalog.Operation, m movement.Movement) (json.RawMessage, error) {
+	data, ok := l.kinds[made.Kind].Describe(asked, made, m).Data.(json.RawMessage)
 	if !ok {
 		return nil, errors.New("lifecycle: a " + string(made.Kind) + " describes itself as no object")
-	}
-	if movement.FieldOf(data, "created_at") == nil {
-		data = with(data, "created_at", Stamp(m.CreatedAt))
 	}
 	return data, nil
 }

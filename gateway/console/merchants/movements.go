@@ -173,9 +173,13 @@ func (c *Console) movement(r *room) error {
 	}
 	var answer map[string]any
 	_ = json.Unmarshal(whole.Answer, &answer) // none, where nothing was answered yet
+	stands, err := c.deps.Standing(m)
+	if err != nil {
+		return err
+	}
 	return r.Show("movement.html", nameOf(&m), map[string]any{
 		"Room": r, "M": m, "Name": nameOf(&m), "Whole": whole, "Request": pretty(whole.Request), "Answer": pretty(whole.Answer),
-		"Result": pretty(whole.Result), "List": r.Path(pathOf(m.Kind)), "ListTitle": titleOf(m.Kind),
+		"Stands": pretty(stands), "List": r.Path(pathOf(m.Kind)), "ListTitle": titleOf(m.Kind),
 		"Pay": payable(r, m, answer), "Seconds": m.State == movement.Pending || m.State == movement.Acknowledged,
 		"Money": r.Member.Role.May(tenants.MayMoney), "History": entriesOf(whole.History),
 	})

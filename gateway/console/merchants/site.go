@@ -3,6 +3,7 @@ package merchants
 import (
 	"context"
 	"embed"
+	"encoding/json"
 	"io/fs"
 	"net/http"
 	"net/netip"
@@ -47,6 +48,8 @@ type Dependencies struct {
 	// Admin is the admin API for a person, by whose name it audits.
 	// It reaches nothing of another merchant's.
 	Admin func(by string, of tenants.MerchantID) *adminapi.Client
+	// Standing is what a status call tells of a movement as it is known, nil for nothing.
+	Standing func(m movement.Movement) (json.RawMessage, error)
 	// Manifests are the providers that are offered.
 	Manifests func() []*manifest.Manifest
 }

@@ -24,7 +24,7 @@ var words = map[string]string{
 	"Paid": "Dibayar", "Paid late": "Dibayar terlambat", "Reversed": "Dibatalkan bank", "Expires": "Berakhir", "Operation": "Operasi", "Operations": "Operasi",
 	"Id": "Id", "Request": "Permintaan", "Decision": "Keputusan", "The provider's reference": "Referensi penyedia", "Fee": "Biaya", "History": "Riwayat",
 	"Event": "Peristiwa", "Attempts": "Percobaan", "None yet.": "Belum ada.", "Ledger entries": "Entri buku besar", "Time": "Waktu",
-	"What was asked": "Yang diminta", "The first answer": "Jawaban pertama", "Pay this test payment": "Bayar pembayaran uji ini",
+	"What was asked": "Yang diminta", "The first answer": "Jawaban pertama", "What a status call answers now": "Jawaban panggilan status saat ini", "Pay this test payment": "Bayar pembayaran uji ini",
 	"Outcome": "Hasil", "Answer": "Jawaban", "Body": "Isi", "Next attempt": "Percobaan berikutnya", "Movement": "Transaksi", "Send again": "Kirim lagi",
 	"Default URL": "URL bawaan", "Save": "Simpan", "Send a test": "Kirim uji coba", "Callback secret": "Rahasia callback", "Rotation": "Rotasi",
 	"Switch": "Alihkan", "Cancel": "Batalkan", "Finish": "Selesaikan", "Rotate": "Rotasi", "Revoke": "Cabut", "New key": "Kunci baru", "Key": "Kunci",

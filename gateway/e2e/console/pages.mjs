@@ -44,6 +44,21 @@ await story(async (somebody) => {
     await owner.seen(`pages-${language}-${mode}-${kind}-one`);
   };
   for (const kind of ["orders", "transfers", "collections"]) await shown("test", kind, "en");
+
+  // A movement's page has what its status call answers: of a sold code, its serial number.
+  const status = (path, body) => post(API_URL + path, body, { Authorization: `Bearer ${TEST_KEY}` });
+  for (const [kind, path, body, part] of [
+    ["orders", "/ppob/status", { ref_id: "order-test" }, "sn"],
+    ["transfers", "/wallet1/transfer/status", { external_id: "transfer-test" }, "fee"],
+    ["collections", "/wallet2/status", { external_id: "collection-test" }, "paid_at"],
+  ]) {
+    const { remaining_quota, ...data } = (await status(path, body)).data; // that is not the movement's
+    check(data[part] ?? false, `${path} answers no ${part}: ${JSON.stringify(data)}`);
+    await page.goto(own("test", `/${kind}`));
+    await page.click(`main tbody a >> nth=0`);
+    const stands = JSON.parse(await page.textContent("#stands"));
+    check(JSON.stringify(stands) === JSON.stringify(data), `${path} answers ${JSON.stringify(data)}, and the page says ${JSON.stringify(stands)}`);
+  }
   await page.goto(at("/nothing").replace(new URL(OPERATOR_URL).origin, new URL(OWNER_URL).origin));
   await owner.seen("pages-nothing");
   await page.goto(new URL("/profile", OWNER_URL).href);
