@@ -68,6 +68,7 @@ type Config struct {
 	alone       bool
 	setAside    []string   // plugins whose approvals do not count
 	passedOver  slog.Level // at which it is logged that a provider was passed over
+	payURL      string     // where simulators are paid
 	policyDir   string     // each edit there is a version at once
 
 	SMTP SMTPConfig `koanf:"smtp"` // none: no mails are sent
@@ -380,6 +381,10 @@ func (c *Config) SetAside(names []string) { c.setAside = names }
 // WarnOfPassedOver has it logged as a warning where a payment does not go to the first of
 // several providers. It is for development: whoever writes a plugin expects its calls.
 func (c *Config) WarnOfPassedOver() { c.passedOver = slog.LevelWarn }
+
+// PayAt has the merchants' console pay test payments at the providers' simulators, as a
+// payer would. It is for development.
+func (c *Config) PayAt(url string) { c.payURL = url }
 
 // Recover has a gateway begin a recovery: its database was restored, and an operator is
 // to open it.

@@ -42,7 +42,7 @@ func (a *App) wirePeople(vault *tenants.Vault, zone *time.Location) error {
 		return nil
 	}
 	a.people, err = merchants.New(
-		merchants.Config{URL: a.config.MerchantsConsoleURL, APIURL: a.config.PublicURL, Trusted: a.console.Trusted, Location: zone},
+		merchants.Config{URL: a.config.MerchantsConsoleURL, APIURL: a.config.PublicURL, Trusted: a.console.Trusted, Location: zone, PayURL: a.config.payURL},
 		merchants.Dependencies{
 			Dependencies: shared, Records: a.store, Manifests: a.host.Manifests,
 			Standing: func(m movement.Movement) (json.RawMessage, error) { return a.lifecycle.Standing(m) }, // which is made later

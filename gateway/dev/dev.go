@@ -107,16 +107,16 @@ func (t *tree) start(ctx, running context.Context) error {
 	if t.catcher, err = openCatcher(ctx, t.mails); err != nil {
 		return fmt.Errorf("listen for mails: %w", err)
 	}
+	var listening net.ListenConfig
+	if t.door, err = listening.Listen(ctx, "tcp", t.Sandbox); err != nil {
+		return fmt.Errorf("listen for the sandbox's door: %w; another address can be given with --sandbox", err)
+	}
 	config, err := t.config(plugins)
 	if err != nil {
 		return err
 	}
 	if t.gateway, err = app.New(running, config, t.Log); err != nil {
 		return err
-	}
-	var listening net.ListenConfig
-	if t.door, err = listening.Listen(ctx, "tcp", t.Sandbox); err != nil {
-		return fmt.Errorf("listen for the sandbox's door: %w; another address can be given with --sandbox", err)
 	}
 	return nil
 }
@@ -260,6 +260,7 @@ func (t *tree) config(plugins []plugin) (app.Config, error) {
 	}
 	config.SetAside(own)
 	config.WarnOfPassedOver()
+	config.PayAt(t.doorURL() + "/pay")
 	return config, nil
 }
 

@@ -171,8 +171,6 @@ func (c *Console) movement(r *room) error {
 	if err != nil {
 		return err
 	}
-	var answer map[string]any
-	_ = json.Unmarshal(whole.Answer, &answer) // none, where nothing was answered yet
 	stands, err := c.deps.Standing(m)
 	if err != nil {
 		return err
@@ -180,7 +178,7 @@ func (c *Console) movement(r *room) error {
 	return r.Show("movement.html", nameOf(&m), map[string]any{
 		"Room": r, "M": m, "Name": nameOf(&m), "Whole": whole, "Request": pretty(whole.Request), "Answer": pretty(whole.Answer),
 		"Stands": pretty(stands), "List": r.Path(pathOf(m.Kind)), "ListTitle": titleOf(m.Kind),
-		"Pay": payable(r, m, answer), "Seconds": m.State == movement.Pending || m.State == movement.Acknowledged,
+		"Pay": c.payable(r, m) != nil && r.Member.Role.May(tenants.MayCallback), "Seconds": m.State == movement.Pending || m.State == movement.Acknowledged,
 		"Money": r.Member.Role.May(tenants.MayMoney), "History": entriesOf(whole.History),
 	})
 }
@@ -203,19 +201,6 @@ func entriesOf(history []adminapi.HistoryEntry) []adminapi.HistoryEntry {
 		shown[i].Detail = strings.Join(parts, ", ")
 	}
 	return shown
-}
-
-// payable is where an open test payment is paid, "" for all else.
-func payable(r *room, m movement.Movement, answer map[string]any) string {
-	if r.Mode != tenants.Test || m.State != movement.Pending && m.State != movement.Acknowledged {
-		return ""
-	}
-	for _, field := range []string{"payment_url", "checkout_url"} {
-		if link, _ := answer[field].(string); strings.HasPrefix(link, "http") {
-			return link
-		}
-	}
-	return ""
 }
 
 // pretty is JSON for people.

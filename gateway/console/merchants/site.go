@@ -38,6 +38,8 @@ type Config struct {
 	APIURL   string                // of the merchants' API
 	Trusted  func() []netip.Prefix // proxies whose X-Forwarded-For is believed at the moment
 	Location *time.Location
+	// PayURL is where the providers' simulators are paid as a payer would; empty where providers are real.
+	PayURL string
 }
 
 // Dependencies is what the console reads and acts through.
@@ -209,6 +211,7 @@ func (c *Console) routes() []route {
 	all := []route{
 		{"GET /{$}", tenants.MayLook, c.overview, false},
 		{"GET /movements/{movement}", tenants.MayLook, c.movement, false},
+		{"POST /movements/{movement}/pay", tenants.MayCallback, c.pay, false},
 		{"GET /find", tenants.MayLook, c.find, false},
 		{"GET /requests", tenants.MayLook, c.requests, false},
 		{"GET /requests/{decision}", tenants.MayLook, c.request, false},

@@ -21,8 +21,7 @@ await story(async (somebody) => {
   // Issue a key and use it.
   await page.goto(at("/keys"));
   await owner.seen("keys");
-  await page.click("text=New key");
-  await owner.fresh();
+  await owner.does(() => page.click("text=New key"), "[name=ips]");
   await owner.seen("key-new");
   await page.fill("[name=ips]", "nowhere");
   await page.click("main form button");
@@ -50,6 +49,26 @@ await story(async (somebody) => {
   await page.waitForSelector("#movement a[href*='/callbacks/']", { timeout: 30000 });
   await page.reload();
   await owner.seen("payment-paid");
+
+  // Each of the others is paid by the page's button: a link, a raw code and a sale.
+  for (const [kind, path, extra] of [
+    ["payments", "/payments/create", { external_id: "button-link" }],
+    ["payments", "/payments/create", { external_id: "button-qris", type: "qris" }],
+    ["collections", "/wallet2/create", { external_id: "button-sale" }],
+  ]) {
+    const made = await call(path, key, { merchant_id: MERCHANT, amount: 18000, payer_email: "payer@example.com", ...extra });
+    check(made.status === 200, `${path} is refused: ${JSON.stringify(made.body)}`);
+    await page.goto(at(`/${kind}`));
+    await page.click(`text=${extra.external_id}`);
+    await page.waitForSelector("text=Pay this test payment");
+    await owner.seen(`pay-${extra.external_id}`);
+    await page.click("text=Pay this test payment");
+    await page.waitForSelector(".notice");
+    await page.waitForSelector("#movement .number .badge.good", { timeout: 30000 });
+    check((await page.locator("text=Pay this test payment").count()) === 0, `${extra.external_id} can be paid twice`);
+  }
+  await page.goto(at("/payments"));
+  await page.click("text=followed-1");
 
   // Send its callback again.
   await page.click("#movement a[href*='/callbacks/'] >> nth=-1");
