@@ -1,9 +1,11 @@
 package tenants
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,13 +14,15 @@ import (
 const (
 	// useEvery is how often uses are written, and how exactly they are told.
 	useEvery = time.Minute
-	// mostUses bounds the keys whose use is not written yet.
-	mostUses = 1 << 16
+	// mostUses bounds the keys whose use is not written yet, and mostPlaces the addresses
+	// of each.
+	mostUses   = 1 << 16
+	mostPlaces = 20
 )
 
-// UseKeeper keeps keys' last uses.
+// UseKeeper keeps when a key was used last from each of some addresses.
 type UseKeeper interface {
-	PutKeyUse(ctx context.Context, u KeyUse) error
+	PutKeyUses(ctx context.Context, uses []KeyUse) error
 }
 
 // KeyUses notes when and from where keys are used, and writes it every minute: what is not
@@ -26,14 +30,39 @@ type UseKeeper interface {
 type KeyUses struct {
 	keeper UseKeeper
 	log    *slog.Logger
-	uses   sync.Map // of noted by KeyID; most notes find their own and take no lock
+	uses   sync.Map // of *noted by KeyID; most notes find their own and take no lock
 	count  atomic.Int64
 }
 
+// noted is from where a key is used. It is never changed.
 type noted struct {
 	merchant MerchantID
-	minute   int64
-	address  netip.Addr
+	places   []place
+}
+
+type place struct {
+	address netip.Addr
+	minute  int64
+}
+
+// with is n with one use more, nil where that is known or has no room.
+func (n *noted) with(p place) *noted {
+	at := slices.IndexFunc(n.places, func(known place) bool { return known.address == p.address })
+	switch {
+	case at >= 0 && n.places[at].minute >= p.minute:
+		return nil
+	case at < 0 && len(n.places) < mostPlaces:
+		return &noted{n.merchant, append(slices.Clip(n.places), p)}
+	case at < 0: // in place of the oldest
+		oldest := slices.MinFunc(n.places, func(a, b place) int { return cmp.Compare(a.minute, b.minute) })
+		if oldest.minute >= p.minute {
+			return nil
+		}
+		at = slices.Index(n.places, oldest)
+	}
+	places := slices.Clone(n.places)
+	places[at] = p
+	return &noted{n.merchant, places}
 }
 
 // NewKeyUses makes an empty one.
@@ -43,13 +72,23 @@ func NewKeyUses(keeper UseKeeper, log *slog.Logger) *KeyUses {
 
 // Note notes a use.
 func (k *KeyUses) Note(id Identity, now time.Time, from netip.Addr) {
-	use := noted{id.Account.ID(), now.Unix() / 60, from}
-	known, found := k.uses.Load(id.Key.ID)
-	if known == use || !found && k.count.Load() >= mostUses {
-		return
-	}
-	if _, replaced := k.uses.Swap(id.Key.ID, use); !replaced {
-		k.count.Add(1)
+	use := place{from, now.Unix() / 60}
+	for {
+		known, found := k.uses.Load(id.Key.ID)
+		if !found {
+			if k.count.Load() >= mostUses {
+				return
+			}
+			if _, found = k.uses.LoadOrStore(id.Key.ID, &noted{id.Account.ID(), []place{use}}); !found {
+				k.count.Add(1)
+				return
+			}
+			continue
+		}
+		next := known.(*noted).with(use)
+		if next == nil || k.uses.CompareAndSwap(id.Key.ID, known, next) {
+			return
+		}
 	}
 }
 
@@ -84,8 +123,13 @@ func (k *KeyUses) Write(ctx context.Context) {
 			return true
 		}
 		k.count.Add(-1)
-		id, use := key.(KeyID), taken.(noted)
-		err = k.keeper.PutKeyUse(ctx, KeyUse{MerchantID: use.merchant, KeyID: id, At: time.Unix(use.minute*60, 0).UTC(), Address: use.address.String()})
+		of := taken.(*noted)
+		uses := make([]KeyUse, len(of.places))
+		for i, p := range of.places {
+			uses[i] = KeyUse{MerchantID: of.merchant, KeyID: key.(KeyID), At: time.Unix(p.minute*60, 0).UTC(), Address: p.address.String()}
+		}
+		slices.SortFunc(uses, func(a, b KeyUse) int { return a.At.Compare(b.At) })
+		err = k.keeper.PutKeyUses(ctx, uses)
 		return err == nil
 	})
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,13 +15,13 @@ import (
 
 // uses keeps what is written, or refuses it.
 type uses struct {
-	kept map[tenants.KeyID]tenants.KeyUse
+	kept map[tenants.KeyID][]tenants.KeyUse
 	err  error
 }
 
-func (u *uses) PutKeyUse(_ context.Context, use tenants.KeyUse) error {
+func (u *uses) PutKeyUses(_ context.Context, uses []tenants.KeyUse) error {
 	if u.err == nil {
-		u.kept[use.KeyID] = use
+		u.kept[uses[0].KeyID] = append(u.kept[uses[0].KeyID], uses...)
 	}
 	return u.err
 }
@@ -30,7 +32,7 @@ func TestKeyUsesAreWrittenOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := &uses{kept: map[tenants.KeyID]tenants.KeyUse{}}
+	kept := &uses{kept: map[tenants.KeyID][]tenants.KeyUse{}}
 	k := tenants.NewKeyUses(kept, slog.New(slog.DiscardHandler))
 	at := time.Date(2026, 11, 20, 5, 0, 30, 0, time.UTC)
 	first, second := netip.MustParseAddr("203.0.113.1"), netip.MustParseAddr("203.0.113.2")
@@ -42,8 +44,11 @@ func TestKeyUsesAreWrittenOnce(t *testing.T) {
 	note("one", at.Add(time.Minute), second)
 	note("two", at, first)
 	k.Write(t.Context())
-	want := tenants.KeyUse{MerchantID: "mer_a", KeyID: "one", At: at.Add(30 * time.Second), Address: "203.0.113.2"}
-	if len(kept.kept) != 2 || kept.kept["one"] != want {
+	want := []tenants.KeyUse{
+		{MerchantID: "mer_a", KeyID: "one", At: at.Add(-30 * time.Second), Address: "203.0.113.1"},
+		{MerchantID: "mer_a", KeyID: "one", At: at.Add(30 * time.Second), Address: "203.0.113.2"},
+	}
+	if len(kept.kept) != 2 || !slices.Equal(kept.kept["one"], want) {
 		t.Errorf("written: %+v, want %+v", kept.kept, want)
 	}
 	clear(kept.kept)
@@ -58,6 +63,35 @@ func TestKeyUsesAreWrittenOnce(t *testing.T) {
 	note("one", at.Add(time.Hour), first)
 	if k.Write(t.Context()); len(kept.kept) != 1 {
 		t.Errorf("after a failure: %+v", kept.kept)
+	}
+}
+
+// TestAddressesOfAKeyAreBounded: who uses a key from everywhere costs no memory, and the
+// latest addresses are those that are told.
+func TestAddressesOfAKeyAreBounded(t *testing.T) {
+	t.Parallel()
+	account, err := tenants.NewAccount(tenants.Merchant{ID: "mer_a", Status: tenants.Active}, nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := &uses{kept: map[tenants.KeyID][]tenants.KeyUse{}}
+	k := tenants.NewKeyUses(kept, slog.New(slog.DiscardHandler))
+	at := time.Date(2026, 11, 20, 5, 0, 30, 0, time.UTC)
+	var group sync.WaitGroup
+	for i := range 4 {
+		group.Go(func() {
+			for j := range 50 {
+				k.Note(tenants.Identity{Account: account, Key: tenants.Key{ID: "one"}}, at, netip.AddrFrom4([4]byte{10, 0, byte(i), byte(j)}))
+			}
+		})
+	}
+	group.Wait()
+	late := netip.MustParseAddr("203.0.113.1")
+	k.Note(tenants.Identity{Account: account, Key: tenants.Key{ID: "one"}}, at.Add(time.Minute), late)
+	k.Write(t.Context())
+	uses := kept.kept["one"]
+	if len(uses) != 20 || uses[19].Address != late.String() {
+		t.Errorf("%d addresses are written: %+v", len(uses), uses)
 	}
 }
 

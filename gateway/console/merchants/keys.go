@@ -8,11 +8,11 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// listedKey is a key with its last use.
+// listedKey is a key with from where it was used, the last first.
 type listedKey struct {
 	adminapi.Key
 
-	Use *tenants.KeyUse
+	Uses []tenants.KeyUse
 }
 
 func (c *Console) keys(r *room) error {
@@ -29,11 +29,7 @@ func (c *Console) keys(r *room) error {
 		if key.Mode != string(r.Mode) {
 			continue
 		}
-		row := listedKey{Key: key}
-		if i := slices.IndexFunc(uses, func(u tenants.KeyUse) bool { return string(u.KeyID) == key.KeyID }); i >= 0 {
-			row.Use = &uses[i]
-		}
-		rows = append(rows, row)
+		rows = append(rows, listedKey{key, slices.DeleteFunc(slices.Clone(uses), func(u tenants.KeyUse) bool { return string(u.KeyID) != key.KeyID })})
 	}
 	slices.SortStableFunc(rows, func(a, b listedKey) int {
 		if a.Usable != b.Usable {

@@ -10,14 +10,37 @@ import (
 	"time"
 )
 
+const forgetKeyUses = `-- name: ForgetKeyUses :exec
+DELETE FROM key_addresses AS old WHERE old.merchant_id = $1 AND old.key_id = $2 AND (old.used_at < $3
+    OR old.address NOT IN (SELECT last.address FROM key_addresses AS last WHERE last.merchant_id = $1 AND last.key_id = $2
+        ORDER BY last.used_at DESC, last.address LIMIT $4))
+`
+
+type ForgetKeyUsesParams struct {
+	MerchantID string
+	KeyID      string
+	Since      time.Time
+	Most       int32
+}
+
+func (q *Queries) ForgetKeyUses(ctx context.Context, arg ForgetKeyUsesParams) error {
+	_, err := q.db.Exec(ctx, forgetKeyUses,
+		arg.MerchantID,
+		arg.KeyID,
+		arg.Since,
+		arg.Most,
+	)
+	return err
+}
+
 const keyUses = `-- name: KeyUses :many
-SELECT key_id, used_at, address FROM key_uses WHERE merchant_id = $1
+SELECT key_id, address, used_at FROM key_addresses WHERE merchant_id = $1 ORDER BY key_id, used_at DESC, address
 `
 
 type KeyUsesRow struct {
 	KeyID   string
-	UsedAt  time.Time
 	Address string
+	UsedAt  time.Time
 }
 
 func (q *Queries) KeyUses(ctx context.Context, merchantID string) ([]KeyUsesRow, error) {
@@ -29,7 +52,7 @@ func (q *Queries) KeyUses(ctx context.Context, merchantID string) ([]KeyUsesRow,
 	var items []KeyUsesRow
 	for rows.Next() {
 		var i KeyUsesRow
-		if err := rows.Scan(&i.KeyID, &i.UsedAt, &i.Address); err != nil {
+		if err := rows.Scan(&i.KeyID, &i.Address, &i.UsedAt); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -41,24 +64,24 @@ func (q *Queries) KeyUses(ctx context.Context, merchantID string) ([]KeyUsesRow,
 }
 
 const putKeyUse = `-- name: PutKeyUse :exec
-INSERT INTO key_uses (merchant_id, key_id, used_at, address) VALUES ($1, $2, $3, $4)
-ON CONFLICT (merchant_id, key_id) DO UPDATE SET used_at = excluded.used_at, address = excluded.address
-WHERE key_uses.used_at < excluded.used_at
+INSERT INTO key_addresses (merchant_id, key_id, address, used_at) VALUES ($1, $2, $3, $4)
+ON CONFLICT (merchant_id, key_id, address) DO UPDATE SET used_at = excluded.used_at
+WHERE key_addresses.used_at < excluded.used_at
 `
 
 type PutKeyUseParams struct {
 	MerchantID string
 	KeyID      string
-	UsedAt     time.Time
 	Address    string
+	UsedAt     time.Time
 }
 
 func (q *Queries) PutKeyUse(ctx context.Context, arg PutKeyUseParams) error {
 	_, err := q.db.Exec(ctx, putKeyUse,
 		arg.MerchantID,
 		arg.KeyID,
-		arg.UsedAt,
 		arg.Address,
+		arg.UsedAt,
 	)
 	return err
 }

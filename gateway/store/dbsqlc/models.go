@@ -149,6 +149,13 @@ type Invitation struct {
 	ExpiresAt  time.Time
 }
 
+type KeyAddress struct {
+	MerchantID string
+	KeyID      string
+	Address    string
+	UsedAt     time.Time
+}
+
 type KeyUse struct {
 	MerchantID string
 	KeyID      string
