@@ -52,3 +52,6 @@ func Move(c movement.Change) (sql string, values []any) {
 	s := statements[pollKept|moveMovement|logHistory]
 	return s.sql, s.args(w)
 }
+
+// Columns takes a row in as the store does.
+func Columns(into ...any) pgx.RowScanner { return columns(into) }

@@ -105,7 +105,7 @@ func (s *sharedCommits) flush(batch []*sharedWrite) {
 	defer cancel()
 	if len(batch) == 1 {
 		one := batch[0]
-		err := s.pool.QueryRow(ctx, one.sql, one.args...).Scan(one.into...)
+		err := s.pool.QueryRow(ctx, one.sql, one.args...).Scan(columns(one.into))
 		s.locked.learn(one, err)
 		one.result <- err
 		return
@@ -148,7 +148,7 @@ func (s *sharedCommits) together(ctx context.Context, batch []*sharedWrite) ([]e
 	rows := s.pool.SendBatch(ctx, &statements)
 	results := make([]error, len(batch))
 	for i, write := range batch {
-		results[i] = rows.QueryRow().Scan(write.into...)
+		results[i] = rows.QueryRow().Scan(columns(write.into))
 		if results[i] != nil && !errors.Is(results[i], pgx.ErrNoRows) {
 			err := results[i]
 			_ = rows.Close() // it repeats the error

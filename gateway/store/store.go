@@ -54,7 +54,7 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{pool: p.all, queries: dbsqlc.New(p.all), clock: p.clock}
+	s := &Store{pool: p.all, queries: dbsqlc.New(reading{p.all}), clock: p.clock}
 	if err := p.all.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
 		s.engine = engineOf(c.Conn().PgConn())
 		return nil

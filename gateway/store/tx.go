@@ -22,7 +22,7 @@ const maxRetries = 50
 // work must only use the queries it is given and leave nothing behind when it
 // is called anew. A nil error means that the transaction is committed.
 func (s *Store) Tx(ctx context.Context, work func(*dbsqlc.Queries) error) error {
-	return s.within(ctx, serializable, func(tx pgx.Tx) error { return work(dbsqlc.New(tx)) })
+	return s.within(ctx, serializable, func(tx pgx.Tx) error { return work(dbsqlc.New(reading{tx})) })
 }
 
 var serializable = pgx.TxOptions{IsoLevel: pgx.Serializable}
