@@ -16,7 +16,7 @@ import (
 
 // Balance reads what a merchant has in a mode, nothing where it never had any.
 func (s *Store) Balance(ctx context.Context, owner movement.Owner) (ledger.Balance, error) {
-	row, err := s.queries.Balance(ctx, dbsqlc.BalanceParams{MerchantID: owner.MerchantID, Mode: owner.Mode})
+	row, err := s.single.Balance(ctx, dbsqlc.BalanceParams{MerchantID: owner.MerchantID, Mode: owner.Mode})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return ledger.Balance{}, nil
 	}

@@ -18,7 +18,7 @@ import (
 
 // MovementByKey reads a movement as its merchant names it, or ErrNotFound.
 func (s *Store) MovementByKey(ctx context.Context, key movement.Key) (movement.Movement, error) {
-	row, err := s.queries.MovementByKey(ctx, dbsqlc.MovementByKeyParams{
+	row, err := s.single.MovementByKey(ctx, dbsqlc.MovementByKeyParams{
 		MerchantID: key.Owner.MerchantID, Mode: key.Owner.Mode, Kind: string(key.Kind), Reference: key.Reference,
 	})
 	return s.carried(ctx, polledMovement(row), err)
@@ -26,7 +26,7 @@ func (s *Store) MovementByKey(ctx context.Context, key movement.Key) (movement.M
 
 // MovementByID reads a movement by its own id, or ErrNotFound.
 func (s *Store) MovementByID(ctx context.Context, id movement.ID) (movement.Movement, error) {
-	row, err := s.queries.MovementByID(ctx, uuid.UUID(id))
+	row, err := s.single.MovementByID(ctx, uuid.UUID(id))
 	return s.carried(ctx, polledMovement(row), err)
 }
 

@@ -27,7 +27,9 @@ const (
 type Store struct {
 	pool    *pgxpool.Pool
 	queries *dbsqlc.Queries
-	writer  *writer // of movements, on connections of its own
+	reads   *sharedReads    // nil where each read has a round trip of its own
+	single  *dbsqlc.Queries // for the reads of one row that merchants' requests need
+	writer  *writer         // of movements, on connections of its own
 	clock   *pgxpool.Pool
 	engine  Engine
 	unfit   atomic.Pointer[error] // as the last probe found it, nil for fit or not looked at
@@ -36,8 +38,9 @@ type Store struct {
 // Options tune the connections.
 type Options struct {
 	MaxConns int32 // of reads and writes together, about half each; 0: 32. The clock has one more
-	// OwnCommits gives each write of a movement a commit of its own on PostgreSQL
-	// too, as on CockroachDB. Otherwise those that arrive together share one.
+	// OwnCommits gives each write of a movement a commit of its own on PostgreSQL too,
+	// and each read a round trip, as on CockroachDB. Otherwise those that arrive together
+	// share one.
 	OwnCommits bool
 	// ReadOnly has the database refuse every write.
 	ReadOnly bool
@@ -62,6 +65,11 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 		p.close()
 		return nil, fmt.Errorf("store: connect: %w", err)
 	}
+	s.single = s.queries
+	if s.engine == PostgreSQL && !options.OwnCommits {
+		s.reads = newSharedReads(p.all)
+		s.single = dbsqlc.New(s.reads)
+	}
 	s.writer = newWriter(p.writes, s.engine == PostgreSQL && !options.OwnCommits)
 	return s, nil
 }
@@ -70,6 +78,9 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 // used afterwards.
 func (s *Store) Close() {
 	s.writer.close()
+	if s.reads != nil {
+		s.reads.close()
+	}
 	s.pool.Close()
 	s.clock.Close()
 }
