@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
@@ -177,23 +178,44 @@ func newHeaderNames(svc string) headerNames {
 	}
 }
 
-type success struct {
-	Success bool   `json:"success"`
-	Message string `json:"message,omitempty"`
-	Status  string `json:"status,omitempty"`
-	Data    any    `json:"data"`
-}
-
 // succeed renders an answer. One that can't be encoded is INTERNAL.
 func (x *exchange) succeed(a lifecycle.Answer) {
 	if a.Finished != nil {
 		x.finish(a.Finished)
 		return
 	}
-	err := x.envelope(http.StatusOK, success{Success: true, Message: a.Message, Status: a.Status, Data: a.Data})
+	err := x.envelope(http.StatusOK, func(buffer *bytes.Buffer) error { return writeSuccess(buffer, a) })
 	if err != nil {
 		x.fail(x.truthful(fmt.Errorf("encode the answer: %w", err)))
 	}
+}
+
+// writeSuccess writes the envelope of an answer. What is JSON already is without spaces.
+func writeSuccess(buffer *bytes.Buffer, a lifecycle.Answer) error {
+	text := append(buffer.AvailableBuffer(), `{"success":true`...)
+	if a.Message != "" {
+		text, _ = jsontext.AppendQuote(append(text, `,"message":`...), a.Message) // what is no UTF-8 is replaced
+	}
+	if a.Status != "" {
+		text, _ = jsontext.AppendQuote(append(text, `,"status":`...), a.Status)
+	}
+	buffer.Write(append(text, `,"data":`...))
+	if data, written := a.Data.(json.RawMessage); written && len(data) > 0 {
+		buffer.Write(data)
+	} else if err := encode(buffer, a.Data); err != nil {
+		return err
+	} else {
+		buffer.Truncate(buffer.Len() - 1) // the line's end
+	}
+	buffer.WriteString("}\n")
+	return nil
+}
+
+// encode writes a value as JSON, and a line's end.
+func encode(buffer *bytes.Buffer, value any) error {
+	encoder := json.NewEncoder(buffer)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
 }
 
 // fail answers with an error: the only place of this package that does.
@@ -214,19 +236,17 @@ func (x *exchange) fail(f *fault.Error) {
 			out.ExternalID = reference
 		}
 	}
-	if err := x.envelope(f.Status(), out); err != nil {
+	if err := x.envelope(f.Status(), func(buffer *bytes.Buffer) error { return encode(buffer, out) }); err != nil {
 		x.edge.Log.Error("encode an error", "request_id", x.id, "cause", err)
 	}
 }
 
 // envelope writes status, headers and body. Nothing is written on an error.
-func (x *exchange) envelope(status int, body any) error {
+func (x *exchange) envelope(status int, write func(*bytes.Buffer) error) error {
 	buffer := buffers.Get().(*bytes.Buffer)
 	defer buffers.Put(buffer)
 	buffer.Reset()
-	encoder := json.NewEncoder(buffer)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(body); err != nil {
+	if err := write(buffer); err != nil {
 		return err
 	}
 	x.Header()["Cache-Control"] = noStore

@@ -27,12 +27,13 @@ func NewShares(total int64) *Shares { return &Shares{total: total, held: map[net
 func (s *Shares) Take(address netip.Addr, n int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, share := range s.of(address) {
+	shares, has := s.of(address)
+	for _, share := range shares[:has] {
 		if s.held[share.network]+n > share.most {
 			return false
 		}
 	}
-	for _, share := range s.of(address) {
+	for _, share := range shares[:has] {
 		s.held[share.network] += n
 	}
 	return true
@@ -42,7 +43,8 @@ func (s *Shares) Take(address netip.Addr, n int64) bool {
 func (s *Shares) Give(address netip.Addr, n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, share := range s.of(address) {
+	shares, has := s.of(address)
+	for _, share := range shares[:has] {
 		if s.held[share.network] -= n; s.held[share.network] == 0 {
 			delete(s.held, share.network)
 		}
@@ -57,12 +59,13 @@ type share struct {
 	most    int64
 }
 
-func (s *Shares) of(address netip.Addr) []share {
+// of are the shares that an address is of, and how many there are.
+func (s *Shares) of(address netip.Addr) (shares [3]share, has int) {
 	own := Subscriber(address)
-	shares := []share{{everybody, s.total}, {netip.PrefixFrom(own, own.BitLen()), s.total / addressShare}}
+	shares[0], shares[1], has = share{everybody, s.total}, share{netip.PrefixFrom(own, own.BitLen()), s.total / addressShare}, 2
 	if own.Is6() {
 		site, _ := own.Prefix(siteBits)
-		shares = append(shares, share{site, s.total / siteShare})
+		shares[2], has = share{site, s.total / siteShare}, 3
 	}
-	return shares
+	return shares, has
 }
