@@ -223,7 +223,7 @@ func (s *street) attack(a attack) (came string, ended []call) {
 		shop, done = a.prepare(s)
 	}
 	defer done()
-	harness.Await(s, time.Minute, "a payment before: "+a.what, func() bool {
+	harness.Await(s, patience, "a payment before: "+a.what, func() bool {
 		got, err := shop.Post(s.Context(), "/payments/create", shop.PaymentBody(nil))
 		return err == nil && got.Success
 	})
