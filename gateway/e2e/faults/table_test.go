@@ -243,7 +243,7 @@ func (s *town) during(one trouble) (row string) {
 	what := one.what
 	// What the fault before has listed ends by itself: circuit_open a minute after its breaker has closed.
 	harness.Await(s, 3*time.Minute, "a quiet time before: "+what, func() bool { return s.well(20) && s.quiet() })
-	from, begun, restarts := s.tried(), time.Now(), s.restarts()
+	from, begun, counted := s.tried(), time.Now(), s.counted()
 	told, stop := s.listen()
 	one.make(s)
 	ended := time.Now()
@@ -258,14 +258,8 @@ func (s *town) during(one trouble) (row string) {
 		after = fmt.Sprintf("%.1f s", recovered.Seconds())
 	}
 	words := told()
-	for i, n := range s.restarts() {
-		if n > restarts[i] {
-			words = append(words, "log, `gerbang_plugin_restarts_total`")
-			break
-		}
-	}
 	if len(words) == 0 {
-		words = []string{"nothing"}
+		words = s.quietly(counted)
 	}
 	row = fmt.Sprintf("| %s | %s | %s | %s |\n", what, s.answers(from), strings.Join(words, "; "), after)
 	s.Logf("after %v: %s", time.Since(begun).Round(time.Second), row)
@@ -409,20 +403,52 @@ func (s *town) quiet() bool {
 	return err == nil
 }
 
-// restarts are how often each replica has started its plugin again.
-func (s *town) restarts() (all []int) {
+// metrics are what tells of a fault that is on no list, each with a part of its labels.
+var metrics = []struct{ name, label string }{
+	{"gerbang_plugin_restarts_total", `provider="payments"`}, {"gerbang_plugin_calls_total", `outcome="unknown"`},
+}
+
+// counted are the metrics of each replica.
+func (s *town) counted() (all [][]float64) {
 	s.Helper()
 	for _, p := range s.replicas {
 		_, body, _ := p.Get(s, p.ConsoleURL+"/metrics")
-		_, count, _ := strings.Cut(string(body), "\ngerbang_plugin_restarts_total{provider=\"payments\"} ")
-		count, _, _ = strings.Cut(count, "\n")
-		n, err := strconv.Atoi(count)
-		if err != nil {
-			s.Errorf("restarts of a plugin: %v", err)
+		sums := make([]float64, len(metrics))
+		for line := range strings.Lines(string(body)) {
+			for i, m := range metrics {
+				if !strings.HasPrefix(line, m.name+"{") || !strings.Contains(line, m.label) {
+					continue
+				}
+				n, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' '):]), 64)
+				if err != nil {
+					s.Error(err)
+				}
+				sums[i] += n
+			}
 		}
-		all = append(all, n)
+		all = append(all, sums)
 	}
 	return all
+}
+
+// quietly is how operators were told of what is on no list: by metrics, and by the log
+// beside each of them.
+func (s *town) quietly(before [][]float64) []string {
+	s.Helper()
+	now := s.counted()
+	words := []string{"log"}
+	for i, m := range metrics {
+		for replica := range now {
+			if now[replica][i] > before[replica][i] {
+				words = append(words, fmt.Sprintf("`%s{%s}`", m.name, m.label))
+				break
+			}
+		}
+	}
+	if len(words) == 1 {
+		return []string{"nothing"}
+	}
+	return []string{strings.Join(words, ", ")}
 }
 
 // said is what a replica's console says that is not as it should be, and was not before.
