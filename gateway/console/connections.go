@@ -53,6 +53,9 @@ func (c *Console) setConnection(x *call, spec adminapi.ConnectionSpec) (any, err
 	}
 	stored, err := c.deps.Secrets.PutConnection(x.request.Context(), x.audit("connection.set", detail), wanted)
 	c.deps.Directory.Invalidate(wanted.MerchantID)
+	if errors.Is(err, store.ErrPluginRemoved) {
+		return nil, fault.New(fault.NotFound, "There is no such provider any more: its plugin was removed.")
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -269,6 +269,8 @@ func pluginFault(err error) error {
 		return fault.New(fault.InvalidRequest, "The row of this approval, or of what is in force, was not written by a gateway with this keyset. Nothing was changed. Approve the binary again, and activate that.")
 	case errors.Is(err, approval.ErrNothingBack):
 		return fault.New(fault.NotFound, "There is nothing to roll back to. gerbang plugin activate NAME SHA256 puts another approval in force.")
+	case errors.Is(err, store.ErrPluginUsed):
+		return fault.New(fault.InvalidRequest, "An account was connected to it at this moment. Nothing was changed; gerbang connection remove, and remove it again.")
 	case errors.Is(err, store.ErrPluginMoved):
 		return fault.New(fault.InProgress, "Somebody else has changed this plugin at this moment. Nothing was changed; look at gerbang plugin show, and try again.")
 	}

@@ -134,6 +134,9 @@ func (s *Store) ReplaceKey(ctx context.Context, audit Audit, next, retiring tena
 func (s *Store) PutConnection(ctx context.Context, audit Audit, c tenants.Connection) (tenants.Connection, error) {
 	var stored dbsqlc.PutConnectionRow
 	err := s.administer(ctx, "put connection", audit, c.MerchantID, func(q *dbsqlc.Queries) (err error) {
+		if err := keepsPlugin(ctx, q, string(c.Provider)); err != nil {
+			return err
+		}
 		stored, err = q.PutConnection(ctx, dbsqlc.PutConnectionParams{
 			MerchantID: string(c.MerchantID), Mode: string(c.Mode), Provider: string(c.Provider), Owner: string(c.Owner),
 			Sealed: c.Sealed, NotifyToken: string(c.NotifyToken),

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -77,6 +78,10 @@ var (
 	// ErrPluginMoved says that somebody else has changed meanwhile which approval of a
 	// plugin is in force.
 	ErrPluginMoved = errors.New("store: another approval of this plugin is in force")
+	// ErrPluginUsed says that an account has been connected to a plugin that was to be removed.
+	ErrPluginUsed = errors.New("store: an account is connected to this plugin")
+	// ErrPluginRemoved says that a plugin to which an account was to be connected is removed.
+	ErrPluginRemoved = errors.New("store: this plugin was removed")
 	// ErrPluginConfirmed says that another operator has confirmed an approval already.
 	ErrPluginConfirmed = errors.New("store: this approval is confirmed already")
 )
@@ -160,9 +165,20 @@ func (s *Store) PluginHeads(ctx context.Context) ([]PluginHead, error) {
 }
 
 // MovePluginHead changes which approval of a plugin is in force, with an audit entry. It
-// is ErrPluginMoved where was, zero for none, is not what there is.
+// is ErrPluginMoved where was, zero for none, is not what there is. No plugin is removed to
+// which an account is connected: ErrPluginUsed. Of a removal and a connection at once, one
+// sees the other, since both are serializable.
 func (s *Store) MovePluginHead(ctx context.Context, audit Audit, was, next PluginHead) error {
 	return s.administer(ctx, "move plugin", audit, tenants.Platform, func(q *dbsqlc.Queries) error {
+		if next.Approval == uuid.Nil {
+			connections, err := q.ConnectionsOfProvider(ctx, next.Provider)
+			if err == nil && connections > 0 {
+				err = ErrPluginUsed
+			}
+			if err != nil {
+				return err
+			}
+		}
 		row := dbsqlc.InsertPluginHeadParams{
 			Provider: next.Provider, ApprovalID: orNoID(next.Approval), BeforeID: orNoID(next.Before), ReplicaID: orNoID(next.Replica),
 			Changes: next.Changes, ChangedAt: micro(next.ChangedAt), ChangedBy: next.ChangedBy, Mac: next.MAC,
@@ -182,6 +198,15 @@ func (s *Store) MovePluginHead(ctx context.Context, audit Audit, was, next Plugi
 		}
 		return err
 	})
+}
+
+// keepsPlugin is the error of a plugin that was removed.
+func keepsPlugin(ctx context.Context, q *dbsqlc.Queries, provider string) error {
+	heads, err := q.PluginHeads(ctx)
+	if err == nil && slices.ContainsFunc(heads, func(h dbsqlc.PluginHead) bool { return h.Provider == provider && h.ApprovalID == nil }) {
+		err = ErrPluginRemoved
+	}
+	return err
 }
 
 // PluginUse is what needs a plugin: connections, and movements of which there is
