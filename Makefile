@@ -39,7 +39,7 @@ SQLC := go tool -modfile=deploy/tools/generate/go.mod sqlc
 LINT := go tool -modfile=$(CURDIR)/deploy/tools/lint/go.mod golangci-lint run
 
 .DEFAULT_GOAL := help
-.PHONY: help run build withdb test test-cockroach torture faults neighbours providers policy-report simulate plans lint verify generate bench bench-report bench-growth
+.PHONY: help run build withdb test test-cockroach torture faults neighbours providers replacement policy-report simulate plans lint verify generate bench bench-report bench-growth
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,7 +58,7 @@ withdb:
 	go build -o bin/tools/withdb ./gateway/database/withdb
 
 # Tests of the whole program run what `make build` has built.
-test test-cockroach torture faults neighbours providers policy-report bench bench-report bench-growth: export GERBANG_TEST_BIN := $(CURDIR)/bin
+test test-cockroach torture faults neighbours providers replacement policy-report bench bench-report bench-growth: export GERBANG_TEST_BIN := $(CURDIR)/bin
 
 test: build withdb ## Run all tests on the database found (PostgreSQL is offered where there is none)
 	bin/tools/withdb -- $(GOTEST) $(TESTFLAGS) $(TESTS)
@@ -67,7 +67,7 @@ test-cockroach: build withdb ## Run all tests on CockroachDB, and fail where the
 	bin/tools/withdb -engine cockroachdb -- $(GOTEST) $(TESTFLAGS) $(TESTS)
 
 # It runs and kills a PostgreSQL of its own. The stories are tortured side by side.
-torture: build ## Kill everything at random under loads of orders, transfers and collections for MINUTES, replace every plugin ten times, then check each of them and every rupiah
+torture: build ## Kill everything at random under loads of orders, transfers and collections for MINUTES, replace every plugin ten times, kill plugins at random, then check each of them and every rupiah
 	GERBANG_TORTURE_MINUTES=$(MINUTES) go test -p 3 -run '^TestTorture' -count=1 -timeout 0 -v $(TESTFLAGS) \
 		./gateway/e2e/order ./gateway/e2e/transfer ./gateway/e2e/collection ./gateway/e2e/providers
 
@@ -82,6 +82,12 @@ neighbours: build ## Have each party do its worst beside a merchant that goes on
 providers: build withdb ## Make every fault of the first of two providers of payments, and write what came of it to deploy/bench/PROVIDERS.md
 	GERBANG_PROVIDERS_TABLE=$(CURDIR)/deploy/bench/PROVIDERS.md bin/tools/withdb -- \
 		go test -run '^TestFirstOfTwoFails$$' -count=1 -v $(TESTFLAGS) ./gateway/e2e/providers
+
+# It takes twenty minutes and a quiet machine.
+replacement: MINUTES = 10
+replacement: build withdb ## Replace every provider ten times under load, then kill plugins at random for MINUTES (10), and write what came of it to deploy/bench/REPLACEMENT.md
+	GERBANG_TORTURE_MINUTES=$(MINUTES) GERBANG_REPLACEMENT_TABLE=$(CURDIR)/deploy/bench/REPLACEMENT.md bin/tools/withdb -- \
+		go test -run '^TestTortureProviders$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./gateway/e2e/providers
 
 # It takes ten minutes and a quiet machine.
 policy-report: build withdb ## Measure how soon a limit changes and how exactly a rate holds over three replicas, and what the log of decisions costs; write deploy/bench/POLICY.md

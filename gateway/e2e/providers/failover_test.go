@@ -82,15 +82,20 @@ func newPair(t *testing.T) *pair {
 // order pushes a policy that has the providers tried in an order.
 func (x *pair) order(names ...string) {
 	x.t.Helper()
-	dir := x.t.TempDir()
+	pushRoute(x.t, x.p, fmt.Sprintf("route := %s if input.operation.contract == \"payments@1\"", "[\""+strings.Join(names, "\", \"")+"\"]"))
+}
+
+// pushRoute puts the default policy in force with a rule about who gets a payment.
+func pushRoute(t *testing.T, p *harness.Program, rule string) {
+	t.Helper()
+	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join(harness.Root, "policy", "rego"))); err != nil {
-		x.t.Fatal(err)
+		t.Fatal(err)
 	}
-	rule := fmt.Sprintf("package gerbang\n\nroute := %s if input.operation.contract == \"payments@1\"\n", "[\""+strings.Join(names, "\", \"")+"\"]")
-	if err := os.WriteFile(filepath.Join(dir, "route.rego"), []byte(rule), 0o600); err != nil {
-		x.t.Fatal(err)
+	if err := os.WriteFile(filepath.Join(dir, "route.rego"), []byte("package gerbang\n\n"+rule+"\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	x.p.MustRun(x.t, "", nil, "policy", "push", dir, "--message", "two providers of payments", "--activate", "--wait")
+	p.MustRun(t, "", nil, "policy", "push", dir, "--message", "two providers of payments", "--activate", "--wait")
 }
 
 // newShop makes a merchant with an account at both.

@@ -1,6 +1,6 @@
 // Package providers_test holds the stories of several providers behind one gateway: all
-// of them replaced by other builds while merchants go on, one that is killed again and
-// again beside the others, and two of payments of which the first fails in every way.
+// of them replaced by other builds while merchants go on, plugins that are killed at random
+// beside the others, and two of payments of which the first fails in every way.
 // Each story holds what merchants are answered against what the simulators have made, so
 // nothing is made twice and nobody is refused for another's fault. It sees the program as
 // merchants and operators do, and knows nothing of its packages.

@@ -1,11 +1,14 @@
 package providers_test
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,34 +21,29 @@ import (
 const runsWithin = time.Minute
 
 // TestReplacement replaces each provider by another build, again and again, while
-// merchants use them all. No call fails. Twice a replica is killed in between.
+// merchants use them all. No call fails, also where what a provider declares changes.
+// Twice a replica is killed in between.
 func TestReplacement(t *testing.T) {
 	t.Parallel()
-	replace(t, 2, 1)
+	replace(t, newFleet(t), 2, 1)
 }
 
-// TestTortureReplacement is TestReplacement with ten builds of each provider.
-func TestTortureReplacement(t *testing.T) {
-	t.Parallel()
-	harness.TortureMinutes(t)
-	replace(t, 10, 4)
-}
-
-func replace(t *testing.T, rounds, clients int) {
+func replace(t *testing.T, f *fleet, rounds, clients int) {
 	t.Helper()
-	f := newFleet(t)
 	stop := f.load(clients)
 	defer stop()
 	ops, before := f.replicas[0], map[string]build{}
 	for round := range rounds {
 		for _, provider := range providers {
-			b, flags := f.build(provider), []string{"--activate", "--untested"}
-			if round == 0 && provider == "wallet2" {
+			b, flags := f.build(provider, round == 1), []string{"--activate", "--untested"}
+			if proven := round == 0 && provider == "midtrans"; proven {
 				flags = flags[:1] // with the conformance run, which takes its time
 			}
 			begun, calls := time.Now(), len(f.done())
-			f.approve(ops, b, flags...)
+			approved := f.approve(ops, b, flags...)
 			f.awaitRuns(b)
+			f.wantEvidence(approved, len(flags) == 1)
+			f.tallies[provider].replaced++
 			t.Logf("%s replaced after %v and %d calls", provider, time.Since(begun).Round(time.Millisecond), len(f.done())-calls)
 			if round == rounds-1 && provider == "payments" {
 				ops.MustRun(t, "", nil, "plugin", "rollback", provider)
@@ -65,37 +63,79 @@ func replace(t *testing.T, rounds, clients int) {
 		f.awaitRuns(b)
 	}
 	stop()
-	f.wantNoFailure(providers...)
+	f.wantNoFailure()
 	f.resolve(harness.ResolvesWithin)
 	f.check()
 }
 
-// build is another binary of a provider with the same manifest.
-type build struct{ provider, path, sha256 string }
+// build is another binary of a provider.
+type build struct{ provider, path, sha256, version string }
 
-// build makes one. What follows the end of a program changes its digest alone.
-func (f *fleet) build(provider string) build {
+// build makes one, of the same manifest or of another one. What follows the end of a
+// program changes its digest alone.
+func (f *fleet) build(provider string, otherManifest bool) build {
 	f.Helper()
 	content, err := os.ReadFile(f.of[provider].Approved.Path)
 	if err != nil {
 		f.Fatal(err)
 	}
+	b := build{provider: provider, version: "1.0.0"}
+	if otherManifest {
+		b.version = "1.1.0"
+		was := f.shippedFile(provider, "manifest.json")
+		if bytes.Count(content, was) != 1 {
+			f.Fatalf("the manifest is not once in the binary of %s", provider)
+		}
+		content = bytes.Replace(content, was, f.declaresMore(was, b.version), 1)
+	}
 	content = append(content, rand.Text()...)
 	sum, dir := sha256.Sum256(content), f.TempDir()
-	b := build{provider, filepath.Join(dir, provider), hex.EncodeToString(sum[:])}
+	b.path, b.sha256 = filepath.Join(dir, provider), hex.EncodeToString(sum[:])
 	if err := os.WriteFile(b.path, content, 0o755); err != nil {
 		f.Fatal(err)
 	}
 	for _, name := range []string{"manifest.json", "examples.json"} { // for the conformance run
-		content, err := os.ReadFile(filepath.Join(harness.Root, "plugins", provider, name))
-		if err != nil {
-			f.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), f.shippedFile(provider, name), 0o600); err != nil {
 			f.Fatal(err)
 		}
 	}
 	return b
+}
+
+func (f *fleet) shippedFile(provider, name string) []byte {
+	f.Helper()
+	content, err := os.ReadFile(filepath.Join(harness.Root, "plugins", provider, name))
+	if err != nil {
+		f.Fatal(err)
+	}
+	return content
+}
+
+// declaresMore is a manifest of another version, in which a payment's creation may be
+// answered with one field more. It is as long as it was: it lies in a binary.
+func (f *fleet) declaresMore(document []byte, version string) []byte {
+	f.Helper()
+	var m map[string]any
+	if err := json.Unmarshal(document, &m); err != nil {
+		f.Fatal(err)
+	}
+	m["version"] = version
+	if m["implements"] == "payments@1" {
+		create := map[string]any{"path": "/payments/create"}
+		if operations, given := m["operations"].([]any); given {
+			create = operations[0].(map[string]any)
+		}
+		create["adds"] = map[string]any{"till": map[string]any{"type": "string", "maxLength": 9, "description": "The till."}}
+		m["operations"] = []any{create}
+	}
+	changed, err := json.Marshal(m)
+	if err != nil {
+		f.Fatal(err)
+	}
+	if len(changed) > len(document) {
+		f.Fatalf("the manifest has grown from %d to %d bytes", len(document), len(changed))
+	}
+	return append(changed, bytes.Repeat([]byte(" "), len(document)-len(changed))...)
 }
 
 // forget takes a build's file away.
@@ -107,19 +147,28 @@ func (f *fleet) forget(b build) {
 }
 
 // approve approves a build by an operator's command.
-func (f *fleet) approve(ops *harness.Program, b build, flags ...string) {
+func (f *fleet) approve(ops *harness.Program, b build, flags ...string) (approved adminapi.PluginApproval) {
 	f.Helper()
-	reach := f.of[b.provider].Approved
-	arguments := []string{"plugin", "approve", b.path, "--yes", "--untested"}
-	for _, port := range reach.Ports {
-		arguments = append(arguments, "--port", port)
-	}
-	for _, path := range reach.Read {
-		arguments = append(arguments, "--read", path)
-	}
-	ops.MustRun(f, "", nil, append(arguments, flags...)...)
-	if err := os.Remove(b.path); err != nil { // its copy lies in plugins_dir
+	ops.MustRun(f, "", &approved, append([]string{"plugin", "approve", b.path, "--yes"}, flags...)...) // it reaches what the one in force does
+	if err := os.Remove(b.path); err != nil {                                                          // its copy lies in plugins_dir
 		f.Error(err)
+	}
+	return approved
+}
+
+// wantEvidence wants an approval to say what was proven, and whether it was confined as a
+// gateway would.
+func (f *fleet) wantEvidence(approved adminapi.PluginApproval, proven bool) {
+	f.Helper()
+	one, err := f.alive()[0].Plugin(f.T, approved.Provider)
+	if err != nil {
+		f.Fatal(err)
+	}
+	level, _, _ := strings.Cut(one.Confined, ":")
+	for _, says := range []string{"conformance: ", " cases passed", "confined: " + level} {
+		if strings.Contains(approved.Evidence, says) != proven || strings.Contains(one.Approval.Evidence, says) != proven {
+			f.Errorf("the evidence of %s is %q, in force %q; want %q in it: %t", approved.Provider, approved.Evidence, one.Approval.Evidence, says, proven)
+		}
 	}
 }
 
@@ -131,7 +180,7 @@ func (f *fleet) awaitRuns(b build) {
 		var err error
 		if late := harness.Until(runsWithin, func() bool {
 			last, err = p.Plugin(f.T, b.provider)
-			return err == nil && last.Running && last.SHA256 == b.sha256
+			return err == nil && last.Running && last.SHA256 == b.sha256 && last.Version == b.version
 		}); late != nil {
 			f.Fatalf("%s of %s runs %s (%t), not %s: %v, %s", b.provider, p.APIURL, last.SHA256, last.Running, b.sha256, err, last.LastFault)
 		}
@@ -142,7 +191,7 @@ func (f *fleet) awaitRuns(b build) {
 // one has activated it.
 func (f *fleet) killBetween(provider string) build {
 	f.Helper()
-	dies, stays, b := f.replicas[0], f.replicas[1], f.build(provider)
+	dies, stays, b := f.replicas[0], f.replicas[1], f.build(provider, false)
 	f.approve(dies, b, "--untested")
 	f.kill(dies)
 	harness.Await(f, runsWithin, "an activation without the replica that was killed", func() bool {
@@ -161,7 +210,7 @@ func (f *fleet) killBetween(provider string) build {
 // has moved by then or not, both replicas run the same, and another try brings the build.
 func (f *fleet) killDuring(provider string) build {
 	f.Helper()
-	dies, stays, b := f.replicas[0], f.replicas[1], f.build(provider)
+	dies, stays, b := f.replicas[0], f.replicas[1], f.build(provider, false)
 	f.approve(dies, b, "--untested")
 	var was, is int64
 	f.QueryRow(&was, provider)
