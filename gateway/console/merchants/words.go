@@ -61,8 +61,6 @@ var words = map[string]string{
 	"Put it where your server reads its secrets.":                                                                                                            "Simpan di tempat server Anda membaca rahasianya.",
 	"The old key goes on until its overlap ends. The list of keys tells when and from where each was used last.":                                             "Kunci lama berlaku sampai masa tumpang tindih berakhir. Daftar kunci menunjukkan kapan dan dari mana masing-masing terakhir dipakai.",
 	"It is paid at the simulator, which tells the gateway in a moment.":                                                                                      "Sudah dibayar di simulator, yang sebentar lagi memberi tahu gateway.",
-	"There is nothing to pay any more.":                                                                                                                      "Tidak ada lagi yang harus dibayar.",
-	"No simulator knows this payment: its provider is a real one.":                                                                                           "Tidak ada simulator yang mengenal pembayaran ini: penyedianya sungguhan.",
 	"The key is revoked.": "Kunci telah dicabut.",
 	"The last 31 days unless you choose others; the oldest first.":                                                                         "31 hari terakhir kecuali Anda memilih lain; yang terlama lebih dulu.",
 	"What became of this merchant's calls in the last hour, counted by minute. What is refused stands first.":                              "Hasil panggilan merchant ini dalam satu jam terakhir, dihitung per menit. Yang ditolak lebih dulu.",

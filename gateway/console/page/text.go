@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -13,6 +14,8 @@ import (
 	"net/http"
 	"path"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -164,6 +167,45 @@ func (p *pages) text(code, english string) string {
 	if code == "id" {
 		if translated, ok := p.words[english]; ok {
 			return translated
+		}
+	}
+	return english
+}
+
+// form is a text with values in it: how it is found, and its Indonesian.
+type form struct {
+	english *regexp.Regexp
+	text    string
+}
+
+// forms are the refusals with values, the longest first: the others are parts of them.
+var forms = func() []form {
+	var all []form
+	for _, english := range slices.SortedFunc(maps.Keys(Faults), func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) }) {
+		if strings.Contains(english, "%s") {
+			pattern := strings.ReplaceAll(regexp.QuoteMeta(english), "%s", "(.*)")
+			all = append(all, form{regexp.MustCompile("(?s)^" + pattern + "$"), Faults[english]})
+		}
+	}
+	return all
+}()
+
+// refusal is the text of what is refused: one of Faults, perhaps with values in it, or any other.
+func (p *pages) refusal(code, english string) string {
+	text := p.text(code, english)
+	if code != "id" || text != english {
+		return text
+	}
+	if text, known := Faults[english]; known {
+		return text
+	}
+	for _, f := range forms {
+		if found := f.english.FindStringSubmatch(english); found != nil {
+			values := make([]any, len(found)-1)
+			for i := range values {
+				values[i] = found[i+1]
+			}
+			return fmt.Sprintf(f.text, values...)
 		}
 	}
 	return english

@@ -205,7 +205,7 @@ func (v *Visit) problem(err error) (status int, message string) {
 		}
 	}
 	if failure, ok := errors.AsType[*adminapi.Failure](err); ok {
-		return failure.Status, failure.Error()
+		return failure.Status, v.refusal(failure.Message, failure.Errors)
 	}
 	f := fault.From(err)
 	if errors.Is(err, tenants.ErrNotFound) {
@@ -214,5 +214,20 @@ func (v *Visit) problem(err error) (status int, message string) {
 	if f.Code == fault.Internal {
 		f.Message = v.T("Something went wrong on our side. Nothing was changed unless the page says so.")
 	}
-	return f.Status(), f.Message
+	return f.Status(), v.refusal(f.Message, f.Fields)
+}
+
+// refusal tells why something is refused. Fields keep their names.
+func (v *Visit) refusal(message string, fields []fault.Field) string {
+	told := func(english string) string { return v.site.pages.refusal(v.language, english) }
+	text := told(message)
+	if len(fields) > 0 && message == fault.Invalid(fields[0].Field, fields[0].Message).Message {
+		text = told("The request is invalid:") + " " + fields[0].Field + " " + told(fields[0].Message) + "."
+	}
+	for _, field := range fields {
+		if note := strings.TrimSpace(field.Field + " " + told(field.Message)); !strings.Contains(text, note) {
+			text += "\n  " + note
+		}
+	}
+	return text
 }

@@ -68,6 +68,82 @@ func Words(t *testing.T, dir fs.FS, words map[string]string, given ...string) {
 	}
 }
 
+// Faults fails a test where a text by which one of some Go files refuses something has no Indonesian: those of fault.New,
+// Newf and Invalid, with %s for each value. Given are those that are made otherwise. Words that refuse nothing fail it, too.
+func Faults(t *testing.T, files []string, words map[string]string, given ...string) {
+	t.Helper()
+	said := map[string]string{}
+	for _, text := range given {
+		said[text] = "given"
+	}
+	for _, path := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := len(said)
+		ast.Inspect(file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				if text := refusal(call); text != "" && text != "%s" {
+					said[text] = path
+				}
+			}
+			return true
+		})
+		if len(said) == before {
+			t.Errorf("%s refuses nothing that is not said elsewhere: leave it out", path)
+		}
+	}
+	for _, text := range slices.Sorted(maps.Keys(said)) {
+		if words[text] == "" {
+			t.Errorf("%s: no Indonesian of %q", said[text], text)
+		}
+		if strings.Count(words[text], "%s") != strings.Count(text, "%s") {
+			t.Errorf("%q has other values in Indonesian: %q", text, words[text])
+		}
+	}
+	for _, text := range slices.Sorted(maps.Keys(words)) {
+		if said[text] == "" {
+			t.Errorf("nothing is refused by %q", text)
+		}
+	}
+}
+
+// refusal is the text of a call of package fault's, "" for another call.
+func refusal(call *ast.CallExpr) string {
+	function, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || len(call.Args) < 2 || !slices.Contains([]string{"New", "Newf", "Invalid"}, function.Sel.Name) {
+		return ""
+	}
+	if of, named := function.X.(*ast.Ident); !named || of.Name != "fault" {
+		return ""
+	}
+	return pattern(call.Args[1])
+}
+
+var verb = regexp.MustCompile(`%[a-z]`)
+
+// pattern is a text with %s for each value.
+func pattern(text ast.Expr) string {
+	switch text := text.(type) {
+	case *ast.BasicLit:
+		unquoted, err := strconv.Unquote(text.Value)
+		if err == nil {
+			return verb.ReplaceAllString(unquoted, "%s")
+		}
+	case *ast.BinaryExpr:
+		return pattern(text.X) + pattern(text.Y)
+	case *ast.CallExpr:
+		switch function, ok := text.Fun.(*ast.SelectorExpr); {
+		case ok && function.Sel.Name == "T": // it is the console's own
+			return ""
+		case ok && function.Sel.Name == "Sprintf":
+			return pattern(text.Args[0])
+		}
+	}
+	return "%s"
+}
+
 func noteGo(said map[string]string, path string, content []byte) error {
 	file, err := parser.ParseFile(token.NewFileSet(), path, content, 0)
 	if err != nil {
