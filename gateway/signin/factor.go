@@ -42,7 +42,7 @@ type Factor struct {
 // beingSetUp is whose a sealed secret is until there is a person.
 func beingSetUp(email string) string { return "being set up by " + email }
 
-// NewFactor draws a second factor for whoever is invited by an address.
+// NewFactor draws a second factor for whoever has an address.
 func (s *SignIn) NewFactor(issuer, email string) (Factor, error) {
 	key, err := totp.Generate(totp.GenerateOpts{Issuer: issuer, AccountName: email, SecretSize: 20, Rand: rand.Reader})
 	if err != nil {

@@ -49,8 +49,9 @@ type Store interface {
 	// TakeAttempt counts an attempt, and is false where there were too many since a wait.
 	TakeAttempt(ctx context.Context, id uuid.UUID, now time.Time, most int, wait time.Duration) (bool, error)
 	ForgetSignInFailures(ctx context.Context, id uuid.UUID) error
-	// SetPassword is tenants.ErrNotFound where the epoch has risen meanwhile.
+	// SetPassword and SetFactor are tenants.ErrNotFound where the epoch has risen meanwhile.
 	SetPassword(ctx context.Context, p tenants.Person, password string, now time.Time) error
+	SetFactor(ctx context.Context, p tenants.Person, totp []byte, step int64, now time.Time) error
 
 	Invite(ctx context.Context, i tenants.Invitation, now time.Time) error
 	Invitation(ctx context.Context, hash tenants.Hash) (tenants.Invitation, error)

@@ -377,13 +377,9 @@ func (s *SignIn) Accept(ctx context.Context, secret string, n Newcomer) (tenants
 	if length := utf8.RuneCountInString(n.Name); length < 1 || length > 100 {
 		return tenants.Person{}, nil, fault.Invalid("name", "must have 1 to 100 characters")
 	}
-	totpSecret, err := s.vault.OpenTOTP(beingSetUp(i.Email), n.Factor)
+	totpSecret, step, err := s.proven(i.Email, n.Factor, n.Code)
 	if err != nil {
-		return tenants.Person{}, nil, fault.Invalid("code", "is of a second factor that was not begun here; open the link again")
-	}
-	step := stepOf(string(totpSecret), n.Code, s.now())
-	if step == 0 {
-		return tenants.Person{}, nil, fault.Invalid("code", "is not the one that the app shows now; check the phone's clock")
+		return tenants.Person{}, nil, err
 	}
 	p := tenants.Person{ID: uuid.New(), Email: i.Email, Name: n.Name, Step: step, Epoch: 1, CreatedAt: s.now()}
 	if p.Password, err = s.hashed(ctx, n.Password); err != nil {
@@ -397,6 +393,17 @@ func (s *SignIn) Accept(ctx context.Context, secret string, n Newcomer) (tenants
 		return tenants.Person{}, nil, invitationGone(err)
 	}
 	return p, shown, nil
+}
+
+// proven opens a second factor that is being set up, whose app shows a code.
+func (s *SignIn) proven(email string, sealed []byte, code string) (secret []byte, step int64, err error) {
+	if secret, err = s.vault.OpenTOTP(beingSetUp(email), sealed); err != nil {
+		return nil, 0, fault.Invalid("code", "is of a second factor that was not begun here; open the page again")
+	}
+	if step = stepOf(string(secret), code, s.now()); step == 0 {
+		return nil, 0, fault.Invalid("code", "is not the one that the app shows now; check the phone's clock")
+	}
+	return secret, step, nil
 }
 
 // Join makes a member of somebody who has signed in.
@@ -426,6 +433,20 @@ func (s *SignIn) ChangePassword(ctx context.Context, p tenants.Person, password 
 		return err
 	}
 	return s.store.SetPassword(ctx, p, hash, s.now())
+}
+
+// ChangeFactor sets another second factor, whose app shows a code, and ends all of the
+// person's sessions. The recovery codes stay.
+func (s *SignIn) ChangeFactor(ctx context.Context, p tenants.Person, sealed []byte, code string) error {
+	secret, step, err := s.proven(p.Email, sealed, code)
+	if err != nil {
+		return err
+	}
+	kept, err := s.vault.SealTOTP(p.ID.String(), secret)
+	if err != nil {
+		return err
+	}
+	return s.store.SetFactor(ctx, p, kept, step, s.now())
 }
 
 // NewRecoveryCodes replaces somebody's codes. They are shown this once.

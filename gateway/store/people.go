@@ -107,6 +107,13 @@ func (s *Store) SetPassword(ctx context.Context, p tenants.Person, password stri
 	}))
 }
 
+// SetFactor stores another second factor, of which a code was just used, and ends all sessions.
+func (s *Store) SetFactor(ctx context.Context, p tenants.Person, totp []byte, step int64, now time.Time) error {
+	return unknownPerson("set second factor", s.own(ctx, p, Audit{Action: "signin.factor", At: now}, func(q *dbsqlc.Queries) error {
+		return found(q.SetFactor(ctx, dbsqlc.SetFactorParams{PersonID: p.ID, Epoch: p.Epoch, Totp: totp, TotpStep: step}))
+	}))
+}
+
 // Link stores somebody's account at an identity provider, and is false where one is linked.
 func (s *Store) Link(ctx context.Context, p tenants.Person, account string, now time.Time) (bool, error) {
 	err := s.own(ctx, p, Audit{Action: "signin.linked", Detail: account, At: now}, func(q *dbsqlc.Queries) error {

@@ -10,7 +10,7 @@ var Faults = map[string]string{
 	"must be one of the list":        "harus salah satu dari daftar",
 	"must be an email address":       "harus berupa alamat email",
 	"belongs to somebody who can sign in already: sign in and open the link again": "milik orang yang sudah bisa masuk: masuklah, lalu buka tautannya lagi",
-	"is of a second factor that was not begun here; open the link again":           "berasal dari faktor kedua yang tidak dimulai di sini; buka tautannya lagi",
+	"is of a second factor that was not begun here; open the page again":           "berasal dari faktor kedua yang tidak dimulai di sini; buka halamannya lagi",
 	"is not the one that the app shows now; check the phone's clock":               "bukan kode yang ditampilkan aplikasi saat ini; periksa jam ponsel",
 	"must be a day like 2026-01-31":                                                "harus berupa tanggal seperti 2026-01-31",
 	"must be a time":                                                               "harus berupa waktu",

@@ -283,11 +283,69 @@ func TestSignInsAreAudited(t *testing.T) {
 		}
 		_ = answer.Body.Close()
 	}
+	get := func(path string) string { // where it leads, or the page
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Accept-Language", "en")
+		answer, err := (&http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		if to := answer.Header.Get("Location"); to != "" {
+			return to
+		}
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
 	login := url.Values{"email": {ada.Email}, "password": {password}, "code": {s.code(secret)}}
 	post("/signin", login)
 	post("/confirm", url.Values{"code": {codes[0]}})
 	post("/profile/codes", nil)
 	post("/profile/password", url.Values{"password": {"another sentence of words"}})
+	shown := get("/profile/authenticator") // which needs another code after a new session
+	if !strings.HasPrefix(shown, "/confirm") {
+		t.Errorf("a second factor is shown without a fresh code: %s", shown)
+	}
+	post("/confirm", url.Values{"code": {codes[1]}}) // of those that were replaced
+	if shown = get("/profile/authenticator"); !strings.HasPrefix(shown, "/confirm") {
+		t.Errorf("a replaced recovery code counts: %s", shown)
+	}
+	s.wait(time.Minute)
+	post("/confirm", url.Values{"code": {s.code(secret)}})
+	next := regexp.MustCompile(`data-factor>([A-Z2-7]+)<`).FindStringSubmatch(get("/profile/authenticator"))
+	if next == nil {
+		t.Fatal("no second factor is shown")
+	}
+	post("/profile/authenticator", url.Values{"code": {s.code(secret)}}) // the old one's
+	s.wait(time.Minute)
+	if _, err := s.signin.Try(t.Context(), from, ada.Email, "another sentence of words", s.code(secret)); err != nil {
+		t.Errorf("the old app counts until the new one has shown a code: %v", err)
+	}
+	elsewhere, err := s.store.PersonByID(t.Context(), ada.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	post("/profile/authenticator", url.Values{"code": {s.code(next[1])}})
+	s.wait(time.Minute)
+	if _, err := s.signin.Try(t.Context(), from, ada.Email, "another sentence of words", s.code(secret)); !errors.Is(err, signin.ErrRefused) {
+		t.Errorf("the old app counts still: %v", err)
+	}
+	if _, err := s.signin.Try(t.Context(), from, ada.Email, "another sentence of words", s.code(next[1])); err != nil {
+		t.Errorf("the new app does not count: %v", err)
+	}
+	if _, err := s.signin.Who(t.Context(), ada.ID, elsewhere.Epoch); !errors.Is(err, tenants.ErrNotFound) {
+		t.Errorf("another session goes on: %v", err)
+	}
+	if shown = get("/profile"); !strings.Contains(shown, "<h1>") {
+		t.Errorf("this session has ended: %s", shown)
+	}
 	post("/signout", nil)
 	for i := range 15 {
 		at := netip.AddrFrom4([4]byte{203, 0, 113, byte(i)})
@@ -315,12 +373,16 @@ func TestSignInsAreAudited(t *testing.T) {
 	slices.Sort(told)
 	want := []string{
 		"ada@example.com member.join gateway ×1 as owner, invited by test",
+		"ada@example.com signin.factor 198.51.100.9 ×1 ",
 		"ada@example.com signin.in 198.51.100.9 ×1 ",
+		"ada@example.com signin.in gateway ×1 ",
+		"ada@example.com signin.in gateway ×1 ",
 		"ada@example.com signin.out 198.51.100.9 ×1 ",
 		"ada@example.com signin.password 198.51.100.9 ×1 ",
 		"ada@example.com signin.recovery_code 198.51.100.9 ×1 ",
 		"ada@example.com signin.recovery_codes 198.51.100.9 ×1 ",
 		"ada@example.com signin.refused 203.0.113.14 ×15 wrong password",
+		"ada@example.com signin.refused gateway ×2 wrong code",
 		"test member.invite gateway ×1 ada@example.com as owner",
 		"test merchant.create gateway ×1 ",
 	}

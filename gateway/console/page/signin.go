@@ -65,6 +65,25 @@ func (s *Site) signingIn() {
 		}
 		return v.Show("codes.html", v.T("Recovery codes"), codes)
 	}, Fresh)
+	s.Handle("GET /profile/authenticator", func(v *Visit) error {
+		factor, err := s.factor(v, v.Who.Person.Email)
+		if err != nil {
+			return err
+		}
+		return v.Show("authenticator.html", v.T("New authenticator"), factor.Secret)
+	}, Fresh)
+	s.Handle("GET /profile/authenticator/qr.png", func(v *Visit) error { return s.draw(v, v.Who.Person.Email) }, Fresh)
+	s.Handle("POST /profile/authenticator", func(v *Visit) error {
+		if err := s.deps.SignIn.ChangeFactor(v.ctx(), v.Who.Person, s.sessions.GetBytes(v.ctx(), keyFactor), v.Form("code")); err != nil {
+			return err
+		}
+		next := v.Who.Person
+		next.Epoch++
+		if err := v.begin(next); err != nil { // all others are ended
+			return err
+		}
+		return v.Go("/profile", "The new authenticator counts, and the old one no longer does. All other sessions are ended.")
+	}, Fresh)
 	s.Public("/", func(v *Visit) error {
 		v.Writer.Header().Del("Location")
 		return tenants.ErrNotFound
@@ -159,7 +178,11 @@ func (s *Site) showFactor(v *Visit) error {
 	if err != nil {
 		return err
 	}
-	factor, err := s.factor(v, i.Email)
+	return s.draw(v, i.Email)
+}
+
+func (s *Site) draw(v *Visit, email string) error {
+	factor, err := s.factor(v, email)
 	if err != nil {
 		return err
 	}

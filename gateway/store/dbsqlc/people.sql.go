@@ -499,6 +499,30 @@ func (q *Queries) Session(ctx context.Context, arg SessionParams) ([]byte, error
 	return content, err
 }
 
+const setFactor = `-- name: SetFactor :execrows
+UPDATE people SET totp = $1, totp_step = $2, epoch = epoch + 1 WHERE person_id = $3 AND epoch = $4
+`
+
+type SetFactorParams struct {
+	Totp     []byte
+	TotpStep int64
+	PersonID uuid.UUID
+	Epoch    int64
+}
+
+func (q *Queries) SetFactor(ctx context.Context, arg SetFactorParams) (int64, error) {
+	result, err := q.db.Exec(ctx, setFactor,
+		arg.Totp,
+		arg.TotpStep,
+		arg.PersonID,
+		arg.Epoch,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const setPassword = `-- name: SetPassword :execrows
 UPDATE people SET password = $1, epoch = epoch + 1 WHERE person_id = $2 AND epoch = $3
 `

@@ -38,6 +38,9 @@ UPDATE people SET failures = 0 WHERE person_id = @person_id AND failures > 0;
 -- name: SetPassword :execrows
 UPDATE people SET password = @password, epoch = epoch + 1 WHERE person_id = @person_id AND epoch = @epoch;
 
+-- name: SetFactor :execrows
+UPDATE people SET totp = @totp, totp_step = @totp_step, epoch = epoch + 1 WHERE person_id = @person_id AND epoch = @epoch;
+
 -- name: LinkAccount :execrows
 UPDATE people SET vouched_as = @vouched_as WHERE person_id = @person_id AND vouched_as = '';
 
