@@ -32,8 +32,8 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 // reach is what each role reaches, written apart from the table of routes: the first part
 // of the path below merchant and mode.
 var reach = map[tenants.Role][]string{
-	tenants.RoleOwner:     {"", "payments", "collections", "orders", "transfers", "movements", "find", "requests", "callbacks", "callbacks!", "keys", "keys!", "secret!", "balance", "connections", "connections!", "members", "members!", "audit"},
-	tenants.RoleDeveloper: {"", "payments", "collections", "orders", "transfers", "movements", "find", "requests", "callbacks", "callbacks!", "keys", "keys!", "secret!", "connections", "connections!"},
+	tenants.RoleOwner:     {"", "payments", "collections", "orders", "transfers", "movements", "movements!", "find", "requests", "callbacks", "callbacks!", "keys", "keys!", "secret!", "balance", "connections", "connections!", "members", "members!", "audit"},
+	tenants.RoleDeveloper: {"", "payments", "collections", "orders", "transfers", "movements", "movements!", "find", "requests", "callbacks", "callbacks!", "keys", "keys!", "secret!", "connections", "connections!"},
 	tenants.RoleFinance:   {"", "payments", "collections", "orders", "transfers", "movements", "find", "requests", "callbacks", "balance"},
 	tenants.RoleViewer:    {"", "payments", "collections", "orders", "transfers", "movements", "find", "requests", "callbacks"},
 }
