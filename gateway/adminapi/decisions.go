@@ -16,7 +16,11 @@ type Decision struct {
 	Limit         *LimitUse `json:"limit,omitempty"`
 	PolicyVersion string    `json:"policy_version"` // its first digits where the version is not kept any more
 	Replica       string    `json:"replica"`
-	Notes         []string  `json:"notes,omitempty"` // what is not as it was then, or not known
+	// RequestID and ErrorCode are what the merchant was answered, where that was kept: what was admitted may have failed
+	// for another cause.
+	RequestID string   `json:"request_id,omitempty"`
+	ErrorCode string   `json:"error_code,omitempty"`
+	Notes     []string `json:"notes,omitempty"` // what is not as it was then, or not known
 
 	// Input and Trace are for operators who may read them, where they ask and it was kept.
 	Input *DecisionInput `json:"input,omitempty"`

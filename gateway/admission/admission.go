@@ -119,14 +119,34 @@ func (a *Admission) Admit(
 			return a.decided(ctx, ticket, decision.Unjudged, err)
 		}
 	}
-	return a.slow(ctx, now, ticket, input, id.Key.ID)
+	rule, err := a.slow(ctx, now, &ticket, input, id.Key.ID)
+	return a.decided(ctx, ticket, rule, err)
 }
 
-// Spend takes a token of each rate for a request whose body is invalid or can't be read, so
-// that what is invalid is slowed as what is valid. The ticket is set in each case.
-func (a *Admission) Spend(ctx context.Context, now time.Time, id tenants.Identity, op *catalog.Operation) (Ticket, error) {
+// Spend takes a token of each rate for a request that is refused before the policy is
+// asked, so that what is invalid is slowed as what is valid. The error is that of a rate,
+// or else the given refusal. The ticket is set in each case.
+func (a *Admission) Spend(ctx context.Context, now time.Time, id tenants.Identity, op *catalog.Operation, refusal error) (Ticket, error) {
 	input := a.bare(now, id, op)
-	return a.slow(ctx, now, a.ticket(now, id, &input, decision.Spent), input, id.Key.ID)
+	ticket := a.ticket(now, id, &input, decision.Spent)
+	rule, err := a.slow(ctx, now, &ticket, input, id.Key.ID)
+	if err == nil {
+		rule, err = accessRule(refusal), refusal
+	}
+	return a.decided(ctx, ticket, rule, err)
+}
+
+// accessRule is the number of what Access refuses. That a body does not fit its schema has
+// none: the answer itself says what is wrong.
+func accessRule(refusal error) decision.Rule {
+	switch fault.From(refusal).Code { //nolint:exhaustive // those of Access
+	case fault.MerchantSuspended:
+		return decision.Suspended
+	case fault.ScopeMissing:
+		return decision.Scope
+	default:
+		return decision.Admitted
+	}
 }
 
 // ticket is one of the policy that is active now: read once, so that one request never
@@ -144,13 +164,13 @@ func (a *Admission) ticket(now time.Time, id tenants.Identity, input *policy.Adm
 }
 
 // slow asks for the limits and takes a token of each rate.
-func (a *Admission) slow(ctx context.Context, now time.Time, ticket Ticket, input policy.AdmitInput, key tenants.KeyID) (Ticket, error) {
-	limits, rule, err := a.limits(ctx, input, ticket)
+func (a *Admission) slow(ctx context.Context, now time.Time, ticket *Ticket, input policy.AdmitInput, key tenants.KeyID) (decision.Rule, error) {
+	limits, rule, err := a.limits(ctx, input, *ticket)
 	if err == nil {
 		ticket.Limits = limits
-		rule, err = a.spend(now, &ticket, input, string(key))
+		rule, err = a.spend(now, ticket, input, string(key))
 	}
-	return a.decided(ctx, ticket, rule, err)
+	return rule, err
 }
 
 // facts are what is kept of a decision.
@@ -161,7 +181,8 @@ type facts struct {
 	amount  *int64
 	fields  map[string]any
 	counted bool
-	kept    bool // as the input of a refused request
+	asked   bool // to keep the input of a refused request
+	kept    bool // it was
 }
 
 // decided names a decision and counts it. Where it refuses, it is logged, and its input
@@ -187,12 +208,13 @@ func (a *Admission) count(ticket *Ticket) {
 // named gives the ticket the id of a decision, and keeps what is kept of refusals.
 func (a *Admission) named(ctx context.Context, ticket Ticket, s decision.Series, kept decision.Input, refusal error) Ticket {
 	id := a.namer.Name(ticket.facts.at, s.Version, s.Merchant, s.Live, s.Operation, s.Rule)
-	ticket.DecisionID, ticket.facts.id = id.String(), id
+	ticket.DecisionID, ticket.facts.id, ticket.facts.series = id.String(), id, s
 	if !s.Rule.Refuses() || s.Rule == decision.Unjudged { // that is logged as a fault
 		return ticket
 	}
 	a.note(ctx, ticket, s, refusal)
 	if s.Outcome != decision.Spent { // of that no input fits
+		ticket.facts.asked = true
 		kept.ID, kept.At, kept.Series = id, ticket.facts.at, s
 		ticket.facts.kept = a.counts.Keep(kept)
 	}
@@ -243,11 +265,16 @@ func (a *Admission) Refused(ctx context.Context, ticket Ticket, err error) Ticke
 	return a.named(ctx, ticket, later, kept, err)
 }
 
-// Told notes the id of a refused request that its answer carries, so that the decision is
-// found by it.
-func (a *Admission) Told(ticket Ticket, request string) {
-	if ticket.facts.kept {
-		a.counts.Told(ticket.facts.id, request)
+// Told notes the id and the code that the answer of a failed request carries, so that its
+// decision is found by it: with its input, or bare where the policy did not refuse it.
+func (a *Admission) Told(ticket Ticket, request string, code fault.Code) {
+	switch {
+	case ticket.facts.kept:
+		a.counts.Told(ticket.facts.id, request, string(code))
+	case !ticket.facts.asked:
+		a.counts.Keep(decision.Input{
+			ID: ticket.facts.id, At: ticket.facts.at, Series: ticket.facts.series, RequestID: request, Code: string(code), Bare: true,
+		})
 	}
 }
 

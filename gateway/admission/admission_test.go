@@ -261,7 +261,7 @@ func TestRatesOfOperationsAndKeys(t *testing.T) {
 			"Too many requests: at most 30 a minute, 1 at once for this operation.",
 		},
 		"key": {
-			func(a *admission.Admission) error { _, err := a.Spend(t.Context(), noon, id, list); return err },
+			func(a *admission.Admission) error { _, err := a.Spend(t.Context(), noon, id, list, nil); return err },
 			func(a *admission.Admission) error {
 				_, err := a.Admit(t.Context(), noon, other, status, nil)
 				return err
@@ -288,23 +288,84 @@ limits := {"rates": [{"name": "default", "rate_per_second": 0.5, "burst": 1, "pe
 	}
 }
 
+// errInvalid is what a body is refused with.
+var errInvalid = fault.New(fault.InvalidRequest, "The request is invalid.")
+
+// TestWhatFailedIsFoundByItsRequest: the id of its decision tells what refused it before the policy was asked, and the log
+// which request it was and with which code it was answered.
+func TestWhatFailedIsFoundByItsRequest(t *testing.T) {
+	t.Parallel()
+	key, log, used := decision.NewKey([]byte("key")), decision.NewLog(), newTally()
+	a := admission.New(compile(t, quotaRules), limit.New(), used, admission.Config{Namer: decision.NewNamer(key, 1), Decisions: log})
+	op := operation(t, "/payments/status")
+	active := identity(t, "scale", tenants.Active, tenants.ScopeRead)
+	spend := func(id tenants.Identity, refusal error) (admission.Ticket, error) {
+		if refusal == nil {
+			refusal = admission.Access(id, op)
+		}
+		return a.Spend(t.Context(), noon, id, op, refusal)
+	}
+	for name, c := range map[string]struct {
+		ask  func() (admission.Ticket, error)
+		rule decision.Rule
+		code fault.Code // of the answer
+	}{
+		"suspended":     {func() (admission.Ticket, error) { return spend(identity(t, "scale", tenants.Suspended), nil) }, decision.Suspended, fault.MerchantSuspended},
+		"without scope": {func() (admission.Ticket, error) { return spend(identity(t, "scale", tenants.Active), nil) }, decision.Scope, fault.ScopeMissing},
+		"invalid":       {func() (admission.Ticket, error) { return spend(active, errInvalid) }, decision.Admitted, fault.InvalidRequest},
+		"denied": {func() (admission.Ticket, error) {
+			return a.Admit(t.Context(), noon, identity(t, "never", tenants.Active), op, nil)
+		}, decision.Policy(1), fault.PolicyDenied},
+		"at the provider": {func() (admission.Ticket, error) {
+			ticket, _ := admitted(t, a, noon, active, op, nil)
+			return ticket, fault.New(fault.ProviderUnavailable, "The provider does not answer.")
+		}, decision.Admitted, fault.ProviderUnavailable},
+		"not counted": {func() (admission.Ticket, error) {
+			used.err = errors.New("the database is away")
+			defer func() { used.err = nil }()
+			return admitted(t, a, noon, active, op, nil)
+		}, decision.Unjudged, fault.Internal},
+	} {
+		ticket, err := c.ask()
+		if code(err) != c.code {
+			t.Fatalf("%s: %v", name, err)
+		}
+		a.Told(ticket, "request "+name, c.code)
+		facts, err := key.Open(ticket.DecisionID, noon)
+		if err != nil || facts.Rule != c.rule {
+			t.Errorf("%s: its id tells %v, %v; want %v", name, facts.Rule, err, c.rule)
+		}
+		minutes := log.Take()
+		if len(minutes) != 1 || len(minutes[0].Inputs) != 1 {
+			t.Fatalf("%s: the log has %+v", name, minutes)
+		}
+		in := minutes[0].Inputs[0]
+		if in.ID.String() != ticket.DecisionID || in.RequestID != "request "+name || in.Code != string(c.code) || in.Bare != (name != "denied") {
+			t.Errorf("%s: the log has %+v", name, in)
+		}
+		if counted := minutes[0].Counted; len(counted) != 1 || counted[0].Rule != c.rule {
+			t.Errorf("%s: counted as %+v", name, counted)
+		}
+	}
+}
+
 // TestSpend: what is refused before the policy is asked takes the same tokens.
 func TestSpend(t *testing.T) {
 	t.Parallel()
 	op, id := operation(t, "/payments/create"), identity(t, "scale", tenants.Active)
 	a := admission.New(compile(t, rules), limit.New(), nil, admission.Config{})
-	if _, err := a.Spend(t.Context(), noon, id, op); err != nil {
+	if _, err := a.Spend(t.Context(), noon, id, op, errInvalid); !errors.Is(err, errInvalid) {
 		t.Fatal(err)
 	}
 	body := catalog.Document{"amount": json.Number("1000")}
 	if ticket, err := a.Admit(t.Context(), noon, id, op, body); err != nil || !strings.Contains(ticket.RateLimit, `"default";r=0`) {
 		t.Errorf("after one spent token: %v %+v", err, ticket)
 	}
-	ticket, err := a.Spend(t.Context(), noon, id, op)
+	ticket, err := a.Spend(t.Context(), noon, id, op, errInvalid)
 	if code(err) != fault.RateLimited || ticket.DecisionID == "" || ticket.RateLimit != `"default";r=0;t=2` {
 		t.Errorf("the third of two: %v %+v", err, ticket)
 	}
-	if _, err := a.Spend(t.Context(), noon, identity(t, "unlimited", tenants.Active), op); code(err) != fault.PolicyDenied {
+	if _, err := a.Spend(t.Context(), noon, identity(t, "unlimited", tenants.Active), op, errInvalid); code(err) != fault.PolicyDenied {
 		t.Errorf("without limits: %v", err)
 	}
 }
@@ -344,7 +405,7 @@ limits := {
 	want("admitted", first, decision.Admitted)
 	slowed, _ := a.Admit(t.Context(), noon, id, op, document)
 	want("too fast", slowed, decision.Rate(1))
-	invalid, _ := a.Spend(t.Context(), noon, id, op)
+	invalid, _ := a.Spend(t.Context(), noon, id, op, errInvalid)
 	want("invalid and too fast", invalid, decision.Rate(1))
 	if reserved, err := a.Reserve(t.Context(), noon, first, id, op); err != nil || reserved.DecisionID != first.DecisionID {
 		t.Errorf("reserved %+v, %v", reserved, err)

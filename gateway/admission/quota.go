@@ -18,8 +18,8 @@ var jakarta = time.FixedZone("WIB", 7*60*60)
 // Reserve takes a unit of each quota that counts an admitted request, or of none:
 // where one is used up, the others are released. Reserve is apart from Admit so that
 // the caller can look the reference up in between: a replay uses no quota. The error
-// is QUOTA_EXCEEDED, and then the ticket names that decision, or INTERNAL when a quota
-// could not be counted, and then the ticket is returned as it was given.
+// is QUOTA_EXCEEDED, or INTERNAL when a quota could not be counted, and then the ticket
+// names that decision.
 func (a *Admission) Reserve(ctx context.Context, now time.Time, ticket Ticket, id tenants.Identity, _ *catalog.Operation) (Ticket, error) {
 	now = now.In(ticket.Zone)
 	month := limit.Month(now)
@@ -36,9 +36,7 @@ func (a *Admission) Reserve(ctx context.Context, now time.Time, ticket Ticket, i
 		}
 		a.release(ctx, reserved)
 		if err != nil {
-			ticket.facts.series.Rule = decision.Unjudged
-			a.count(&ticket)
-			return ticket, internal(err)
+			return a.decided(ctx, ticket, decision.Unjudged, internal(err))
 		}
 		rule := decision.Quota(placeOf(quota.Name, ticket.Limits.Quotas, func(q policy.Quota) string { return q.Name }))
 		return a.decided(ctx, ticket, rule, fault.Newf(fault.QuotaExceeded, "The quota %s is used up: %d calls until %s.",

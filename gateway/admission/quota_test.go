@@ -255,23 +255,23 @@ limits := {
 	}
 	first := ask(create, `{"amount": 100}`)
 	a.Refused(t.Context(), first, fmt.Errorf("quote: %w", a.Reconsider(t.Context(), noon, first, id, create, body(t, `{"amount": 100}`), map[string]any{"price": int64(501)})))
-	a.Release(t.Context(), first)                          // nothing was sent
-	a.Told(ask(create, `{"amount": 1002}`), "request-1")   // too much
-	a.Told(first, "request-2")                             // that ticket was of an admission
-	ask(create, `{"amount": 200}`)                         // uses one
-	ask(create, `{"amount": 1001}`)                        // too much
-	ask(create, `{"amount": 300}`)                         // uses the last one
-	a.Release(t.Context(), ask(create, `{"amount": 300}`)) // over the quota, and a replay
-	ask(status, `{}`)                                      // no quota counts it
+	a.Release(t.Context(), first)                                            // nothing was sent
+	a.Told(ask(create, `{"amount": 1002}`), "request-1", fault.PolicyDenied) // too much
+	a.Told(first, "request-2", fault.InvalidRequest)                         // that ticket was of an admission
+	ask(create, `{"amount": 200}`)                                           // uses one
+	ask(create, `{"amount": 1001}`)                                          // too much
+	ask(create, `{"amount": 300}`)                                           // uses the last one
+	a.Release(t.Context(), ask(create, `{"amount": 300}`))                   // over the quota, and a replay
+	ask(status, `{}`)                                                        // no quota counts it
 	replay, err := a.Admit(t.Context(), noon, id, create, body(t, `{"amount": 200}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	a.Release(t.Context(), replay) // before it is counted
-	if _, err = a.Spend(t.Context(), noon, id, create); err == nil {
+	if _, err = a.Spend(t.Context(), noon, id, create, errInvalid); code(err) != fault.RateLimited {
 		t.Error("the seventh of six")
 	}
-	if _, err = a.Spend(t.Context(), noon.Add(time.Second), id, create); err != nil {
+	if _, err = a.Spend(t.Context(), noon.Add(time.Second), id, create, errInvalid); code(err) != fault.InvalidRequest {
 		t.Error(err)
 	}
 	counts := map[string]uint32{}
@@ -285,6 +285,10 @@ limits := {
 			}
 		}
 		var amounts []int64
+		if i := slices.IndexFunc(m.Inputs, func(in decision.Input) bool { return in.Bare }); i != 2 || m.Inputs[i].RequestID != "request-2" {
+			t.Errorf("what failed otherwise: %+v", m.Inputs)
+		}
+		m.Inputs = slices.DeleteFunc(m.Inputs, func(in decision.Input) bool { return in.Bare })
 		for _, in := range m.Inputs {
 			amounts = append(amounts, *in.Amount)
 		}

@@ -101,6 +101,9 @@ func (c *Console) explained(ctx context.Context, now time.Time, id string, of mo
 	if facts.Rule.Refuses() {
 		out.Rule = facts.Rule.String()
 	}
+	if in := e.logged.input; in != nil {
+		out.RequestID, out.ErrorCode = in.RequestID, in.Code
+	}
 	return e, out, c.explainRule(ctx, e, out)
 }
 

@@ -75,6 +75,53 @@ func TestADecisionIsExplainedByItsIDAlone(t *testing.T) {
 	}
 }
 
+// TestWhatFailedOtherwiseIsExplained: by the id of its request and of its decision, with the code of its answer. It has no
+// input that could be traced.
+func TestWhatFailedOtherwiseIsExplained(t *testing.T) {
+	t.Parallel()
+	key := decision.NewKey([]byte("the installation's"))
+	w := newWorld(t, func(c *console.Config, d *console.Dependencies) {
+		c.Operators[1].Inputs = true // budi's
+		d.Decisions = console.Decisions{
+			Key: key, Policies: policiesOf(d.Policy), Past: d.Merchants.(*store.Store), Open: d.Vault.(*tenants.Vault).OpenDecisions,
+			Replica: func(context.Context, uint16, time.Time) (string, error) { return "", nil },
+		}
+	})
+	merchant := w.merchant()
+	at := time.Now().UTC().Truncate(time.Second).Add(-time.Hour)
+	set, err := defaultPolicy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	series := decision.Series{Merchant: merchant.MerchantID, Operation: "/bank/name", Version: string(set.Version()), Record: 1, Live: true}
+	input := decision.Input{
+		ID: decision.NewNamer(key, 7).Name(at, series.Version, series.Merchant, true, series.Operation, series.Rule), At: at, Series: series,
+		RequestID: madeAt(t, at), Code: "PROVIDER_UNAVAILABLE", Bare: true,
+	}
+	packed, err := decision.PackInputs([]decision.Input{input})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := w.vault.SealDecisions(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.store.AddDecisions(t.Context(), store.DecisionPart{Minute: at.Truncate(time.Minute), Part: 1, Counts: decision.Pack(nil), Inputs: sealed}); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{input.RequestID, input.ID.String()} {
+		found, err := adminapi.NewClient(w.url, otherToken).FindTraced(t.Context(), id, time.Time{})
+		if d := found.Decision; err != nil || d == nil || d.ID != input.ID.String() || d.Verdict != "admitted" || d.ErrorCode != input.Code || d.RequestID != input.RequestID ||
+			d.Input != nil || len(d.Trace) > 0 {
+			t.Errorf("%s: %+v, %v", id, d, err)
+		}
+		own, err := w.FindOf(t.Context(), merchant.MerchantID, "live", id)
+		if err != nil || own.Decision == nil || own.Decision.ErrorCode != input.Code {
+			t.Errorf("its merchant asks for %s: %+v, %v", id, own.Decision, err)
+		}
+	}
+}
+
 // policiesOf knows the one set that is in force.
 func policiesOf(force func() *policy.Set) func(context.Context, uint32) ([]*policy.Set, error) {
 	return func(_ context.Context, digest uint32) ([]*policy.Set, error) {

@@ -17,9 +17,12 @@ const (
 	// not written yet.
 	inputsASecond = 100
 	mostInputs    = 60 * inputsASecond
+	// bareASecond is how many of these may be of requests that failed otherwise.
+	bareASecond = inputsASecond / 2
 )
 
-// Input is what was known of a refused request, so that another policy can be asked about it.
+// Input is what was known of a refused request, so that another policy can be asked about it. One that is bare is of a request
+// that failed otherwise: it tells which, and with which code.
 type Input struct {
 	ID ID
 	At time.Time
@@ -31,8 +34,9 @@ type Input struct {
 	Destination string
 	// Unused says that the request was answered all the same, because it was a replay.
 	Unused bool
-	// RequestID is what the merchant was given beside the refusal, "" where that is not known.
-	RequestID string
+	// RequestID is what the merchant was given beside the refusal, and Code its error code; "" where that is not known.
+	RequestID, Code string
+	Bare            bool
 }
 
 // Log counts decisions and keeps the inputs of some refused ones until they are taken to be written. What does not fit is
@@ -120,6 +124,9 @@ func (l *Log) Keep(in Input) bool {
 	if second := in.At.Unix(); second > l.second {
 		l.second, l.kept = second, 0
 	}
+	if in.Bare && l.kept >= bareASecond {
+		return false
+	}
 	if l.kept >= inputsASecond || len(l.inputs) >= mostInputs {
 		l.droppedInputs.Add(1)
 		return false
@@ -137,9 +144,9 @@ func (l *Log) Answered(id ID) {
 	l.note(id, func(in *Input) { in.Unused = true })
 }
 
-// Told notes by which id the merchant may ask about a refused request.
-func (l *Log) Told(id ID, request string) {
-	l.note(id, func(in *Input) { in.RequestID = request })
+// Told notes by which id the merchant may ask about a refused request, and with which code it was answered.
+func (l *Log) Told(id ID, request, code string) {
+	l.note(id, func(in *Input) { in.RequestID, in.Code = request, code })
 }
 
 // note changes an input that was kept just now, and is not written yet.

@@ -24,6 +24,9 @@ const (
 	DayCount          Rule = 5
 	DestinationAmount Rule = 6
 	DestinationCount  Rule = 7
+	// Suspended and Scope refuse before the policy is asked: the merchant is not active, or the key lacks the operation's scope.
+	Suspended Rule = 8
+	Scope     Rule = 9
 	// NotNamed says that an approval alone has brought the operation, and that the policy does not name its path.
 	NotNamed Rule = 10
 
@@ -121,5 +124,5 @@ var names = map[Rule]string{
 	Admitted: "none", Unjudged: "the policy could not be evaluated", NoLimits: "no limits", Unnamed: "a rule without a number",
 	DayAmount: "daily amount of transfers", DayCount: "daily number of transfers",
 	DestinationAmount: "daily amount to a destination", DestinationCount: "daily number to a destination",
-	NotNamed: "the policy does not name this operation",
+	Suspended: "the merchant is suspended", Scope: "the key lacks the scope", NotNamed: "the policy does not name this operation",
 }

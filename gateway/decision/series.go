@@ -19,7 +19,8 @@ type Outcome uint8
 const (
 	// Decided is a decision on a request whose body fits its schema.
 	Decided Outcome = 0
-	// Spent is one on an invalid request, which takes tokens of the rates and nothing else.
+	// Spent is one on a request that is refused whatever the policy says, because it is invalid, its merchant suspended or its
+	// key without the scope. It takes tokens of the rates and nothing else.
 	Spent Outcome = 1
 	// Unused is a decided request that used no unit of a quota: it was a replay, or nothing was sent.
 	Unused Outcome = 2

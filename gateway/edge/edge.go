@@ -84,8 +84,9 @@ type Authenticator interface {
 // decision, also when the error refuses.
 type Admitter interface {
 	Admit(ctx context.Context, now time.Time, id tenants.Identity, op *catalog.Operation, body catalog.Document) (admission.Ticket, error)
-	// Spend takes a token of the rates for a request that is refused before Admit.
-	Spend(ctx context.Context, now time.Time, id tenants.Identity, op *catalog.Operation) (admission.Ticket, error)
+	// Spend takes a token of the rates for a request that is refused before Admit, and
+	// says how it is refused: by a rate, or as given.
+	Spend(ctx context.Context, now time.Time, id tenants.Identity, op *catalog.Operation, refusal error) (admission.Ticket, error)
 	// Reserve takes what the ticket of an admitted request must be counted by.
 	Reserve(ctx context.Context, now time.Time, ticket admission.Ticket, id tenants.Identity, op *catalog.Operation) (admission.Ticket, error)
 	// Remaining is what the quotas of an admitted request leave, of which it takes
@@ -97,8 +98,8 @@ type Admitter interface {
 	// Refused names the decision of an error with which the policy refused an admitted
 	// request later.
 	Refused(ctx context.Context, ticket admission.Ticket, err error) admission.Ticket
-	// Told notes under which id a refused request was answered.
-	Told(ticket admission.Ticket, request string)
+	// Told notes under which id and with which code a failed request was answered.
+	Told(ticket admission.Ticket, request string, code fault.Code)
 	// Release gives back the units of its quotas that a request reserved. It is
 	// called for every request that used none: a replay, or one that sent nothing.
 	Release(ctx context.Context, ticket admission.Ticket)

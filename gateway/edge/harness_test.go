@@ -116,8 +116,12 @@ func (h *house) Admit(
 	return h.admit()
 }
 
-func (h *house) Spend(context.Context, time.Time, tenants.Identity, *catalog.Operation) (admission.Ticket, error) {
-	return h.spend()
+func (h *house) Spend(_ context.Context, _ time.Time, _ tenants.Identity, _ *catalog.Operation, refusal error) (admission.Ticket, error) {
+	ticket, err := h.spend()
+	if err == nil {
+		err = refusal
+	}
+	return ticket, err
 }
 
 func (h *house) Reserve(
@@ -144,8 +148,8 @@ func (h *house) Refused(_ context.Context, ticket admission.Ticket, err error) a
 	return ticket
 }
 
-func (h *house) Told(ticket admission.Ticket, request string) {
-	h.told = append(h.told, ticket.DecisionID+" "+request)
+func (h *house) Told(ticket admission.Ticket, request string, code fault.Code) {
+	h.told = append(h.told, ticket.DecisionID+" "+request+" "+string(code))
 }
 
 func (h *house) Delivered(_ context.Context, receipt movement.ID) {

@@ -180,12 +180,9 @@ func (x *exchange) check(b body) (lifecycle.Request, error) {
 // charged takes a token of the rate for a request that is refused before admission, and
 // says how it is refused.
 func (x *exchange) charged(refusal error) error {
-	ticket, err := x.edge.Admitter.Spend(x.request.Context(), x.started, x.identity, x.operation)
+	ticket, err := x.edge.Admitter.Spend(x.request.Context(), x.started, x.identity, x.operation, refusal)
 	x.ticket = ticket
-	if err != nil {
-		return err
-	}
-	return refusal
+	return err
 }
 
 // unread says how a body is refused that can't be read. Where a key came with it, it

@@ -200,10 +200,9 @@ func (g *gate) send(r request) string {
 		refusal = fault.New(fault.InvalidRequest, "The request is invalid.")
 	}
 	if refusal != nil {
-		if _, err := g.admission.Spend(g.Context(), r.at, id, op); err != nil {
-			refusal = err
-		}
-		return g.refused(refusal)
+		ticket, err := g.admission.Spend(g.Context(), r.at, id, op, refusal)
+		g.admission.Told(ticket, "request", fault.From(err).Code)
+		return g.refused(err)
 	}
 	body := catalog.Document{}
 	if r.path != status {

@@ -196,7 +196,7 @@ func (p *Past) stageThen() stage {
 	_, rate := p.Rule.RatePlace()
 	_, quota := p.Rule.QuotaPlace()
 	switch {
-	case !p.Rule.Refuses():
+	case !p.Rule.Refuses(), p.Rule == decision.Suspended, p.Rule == decision.Scope: // these take tokens
 		return admitted
 	case rate:
 		return byRate
@@ -251,7 +251,7 @@ func (p *Past) refusedByRule() bool { return p.stageThen() == byRule }
 func (s *simulation) rulesSay(ctx context.Context, t *trial, unlimited bool) (err error) {
 	switch {
 	case t.judged.stopped:
-		t.rule = "merchant not active"
+		t.rule = decision.Suspended.String()
 	case t.judged.unnamed:
 		t.rule = decision.NotNamed.String()
 	case t.judged.same && t.refusedByRule():

@@ -18,6 +18,9 @@ func decisionRows(d *adminapi.Decision) [][]string {
 		{"decision", d.ID, d.Verdict}, {"at", timeText(&d.At)}, {"merchant", strings.Join(d.MerchantIDs, ", "), d.Mode},
 		{"operation", dash(strings.Join(d.Operations, ", "))}, {"rule", dash(d.Rule)},
 	}
+	if d.ErrorCode != "" {
+		rows = append(rows, []string{"answered", d.ErrorCode, d.RequestID})
+	}
 	for _, p := range d.Places {
 		rows = append(rows, []string{"", p.File + ":" + strconv.Itoa(p.Line), strings.TrimSpace(p.Rule + " " + p.Reason)})
 	}

@@ -54,6 +54,7 @@ var refusing = map[string]string{"rate": "rate ", "quota": "quota "}
 // refusals are the rules that have names of the gateway's.
 var refusals = map[string]bool{
 	decision.Unjudged.String(): true, decision.NoLimits.String(): true,
+	decision.Suspended.String(): true, decision.Scope.String(): true, decision.NotNamed.String(): true,
 	decision.DayAmount.String(): true, decision.DayCount.String(): true,
 	decision.DestinationAmount.String(): true, decision.DestinationCount.String(): true,
 }

@@ -158,7 +158,7 @@ var words = map[string]string{
 	"Change the numbers": "Ubah angka", "Number": "Nomor", "Message": "Pesan", "unsigned": "tidak bertanda tangan", "Roll back": "Kembalikan",
 	"Also if it does not fit the merchants and operations there are now.": "Juga bila tidak cocok dengan merchant dan operasi yang ada sekarang.",
 	"Puts in force the version that was in force before.":                 "Memberlakukan versi yang berlaku sebelumnya.",
-	"State since": "Status sejak", "Made beside": "Dibuat saat berlaku", "A refusal was overruled": "Penolakan dikesampingkan",
+	"Answered": "Dijawab", "State since": "Status sejak", "Made beside": "Dibuat saat berlaku", "A refusal was overruled": "Penolakan dikesampingkan",
 	"No gateway with this keyset has written this version: it is never loaded.": "Tidak ada gateway dengan keyset ini yang menulis versi ini: versi ini tidak pernah dimuat.",
 	"Compilation, tests and meaning":                                            "Kompilasi, uji, dan makna", "Check": "Pemeriksaan", "Where": "Di mana", "What was found": "Yang ditemukan", "All checks passed.": "Semua pemeriksaan lulus.",
 	"This version is in force.": "Versi ini berlaku.", "Against the version in force": "Dibanding versi yang berlaku", "No file differs.": "Tidak ada berkas yang berbeda.",
