@@ -2,6 +2,7 @@ package adminapi
 
 import (
 	"context"
+	"strconv"
 	"time"
 )
 
@@ -28,6 +29,31 @@ type RequestCount struct {
 // Requests counts what was decided on a merchant's requests in the last hour.
 func (c *Client) Requests(ctx context.Context, merchantID, mode string) (Requests, error) {
 	return get[Requests](ctx, c, merchantPath(merchantID, "requests")+params("mode", mode))
+}
+
+// Refusals is a page of a merchant's requests in a mode that were refused or failed, the newest first. Each replica keeps at
+// most 100 a second of all merchants, for seven days.
+type Refusals struct {
+	MerchantID string    `json:"merchant_id"`
+	Mode       string    `json:"mode"`
+	Since      time.Time `json:"since"` // the page looked as far back as this
+	Refusals   []Refusal `json:"refusals"`
+	Next       string    `json:"next,omitempty"` // the after of the next page; the page may be empty where there is one
+}
+
+// Refusal is a request with what it was answered. Its decision tells more.
+type Refusal struct {
+	At         time.Time `json:"at"`
+	Operation  string    `json:"operation"`
+	Code       string    `json:"error_code,omitempty"`
+	Message    string    `json:"message,omitempty"`
+	RequestID  string    `json:"request_id,omitempty"`
+	DecisionID string    `json:"decision_id"`
+}
+
+// Refusals lists single requests that were refused or failed.
+func (c *Client) Refusals(ctx context.Context, merchantID, mode, after string, limit int) (Refusals, error) {
+	return get[Refusals](ctx, c, merchantPath(merchantID, "refusals")+params("mode", mode, "after", after, "limit", strconv.Itoa(limit)))
 }
 
 // FindOf finds what belongs to one merchant in one mode: a refused or admitted request by the id of its decision, a

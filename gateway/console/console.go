@@ -190,6 +190,7 @@ func (c *Console) handlers() map[string]func(*call) (any, error) {
 		"GET /admin/merchants/{merchant}/quotas":                         c.listQuotas,
 		"GET /admin/merchants/{merchant}/limits":                         c.listLimits,
 		"GET /admin/merchants/{merchant}/requests":                       c.listRequests,
+		"GET /admin/merchants/{merchant}/refusals":                       c.listRefusals,
 		"GET /admin/merchants/{merchant}/find":                           c.findOf,
 		"POST /admin/merchants/{merchant}/limits":                        body(c.setLimits),
 		"POST /admin/merchants/{merchant}/limits/{limit}/remove":         body(c.removeLimit),

@@ -16,6 +16,61 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
+// listsRefusals lists a refused request and those before it, page by page.
+func (w *world) listsRefusals(merchant, other string, last decision.Input) {
+	w.Helper()
+	var inputs []decision.Input
+	for i := range 5 { // of one second, of another day, and others' between them
+		in := last
+		in.At, in.Code, in.Message, in.Bare = last.At.Add(-time.Duration(i/2)*20*time.Hour-time.Minute), "INVALID_REQUEST", "amount is required", true
+		in.ID[0] = byte(i)
+		inputs = append(inputs, in)
+		in.ID[1], in.Merchant = 1, other
+		inputs = append(inputs, in)
+		in.ID[1], in.Merchant, in.Live = 2, merchant, false
+		inputs = append(inputs, in)
+	}
+	for i, in := range inputs {
+		packed, err := decision.PackInputs([]decision.Input{in})
+		if err != nil {
+			w.Fatal(err)
+		}
+		sealed, err := w.vault.SealDecisions(packed)
+		if err != nil {
+			w.Fatal(err)
+		}
+		if err := w.store.AddDecisions(w.Context(), store.DecisionPart{Minute: in.At.Truncate(time.Minute), Part: int64(i + 2), Counts: decision.Pack(nil), Inputs: sealed}); err != nil {
+			w.Fatal(err)
+		}
+	}
+	var told []string
+	after := ""
+	for {
+		page, err := w.Refusals(w.Context(), merchant, "live", after, 2)
+		if err != nil || len(page.Refusals) > 2 {
+			w.Fatalf("%+v, %v", page, err)
+		}
+		for _, r := range page.Refusals {
+			told = append(told, r.DecisionID)
+			if r.DecisionID != last.ID.String() && (r.Code != "INVALID_REQUEST" || r.Message != "amount is required" || r.Operation != last.Operation || r.RequestID != last.RequestID) {
+				w.Errorf("told %+v", r)
+			}
+		}
+		if after = page.Next; after == "" {
+			break
+		}
+	}
+	want := []string{last.ID.String()}
+	for _, i := range []int{1, 0, 3, 2, 4} { // of one time, the higher id first
+		want = append(want, inputs[3*i].ID.String())
+	}
+	if !slices.Equal(told, want) {
+		w.Errorf("told %q, want %q", told, want)
+	}
+	_, err := w.Refusals(w.Context(), merchant, "live", "yesterday", 2)
+	w.refused(err, http.StatusBadRequest, "after")
+}
+
 // TestAMerchantSeesWhatRefusedItsRequests, and nothing of another merchant's.
 func TestAMerchantSeesWhatRefusedItsRequests(t *testing.T) {
 	t.Parallel()
@@ -104,6 +159,7 @@ refusals contains sprintf("Not %d.", [input.amount]) if input.fields.bank == "01
 	}); err != nil {
 		t.Fatal(err)
 	}
+	w.listsRefusals(merchant, other, input)
 	for name, find := range map[string]func(id string) (adminapi.FindResult, error){
 		"the merchant": func(id string) (adminapi.FindResult, error) { return w.FindOf(t.Context(), merchant, "live", id) },
 		"an operator":  func(id string) (adminapi.FindResult, error) { return w.Find(t.Context(), id, time.Time{}) },

@@ -60,6 +60,7 @@ var permissions = map[string]permission{
 	"GET /admin/merchants/{merchant}/quotas":            read,
 	"GET /admin/merchants/{merchant}/limits":            read,
 	"GET /admin/merchants/{merchant}/requests":          read,
+	"GET /admin/merchants/{merchant}/refusals":          read,
 	"GET /admin/merchants/{merchant}/find":              read,
 	"GET /admin/merchants/{merchant}/statement-lines":   read,
 	"GET /admin/waiting":                                read,

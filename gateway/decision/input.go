@@ -25,6 +25,7 @@ type inputDocument struct {
 	Unused  bool           `json:"unused,omitempty"`
 	Request string         `json:"request,omitempty"`
 	Code    string         `json:"code,omitempty"`
+	Message string         `json:"message,omitempty"`
 	Bare    bool           `json:"bare,omitempty"`
 }
 
@@ -35,7 +36,7 @@ func PackInputs(inputs []Input) ([]byte, error) {
 		documents[i] = inputDocument{
 			ID: in.ID.String(), At: in.At.UnixMicro(), Who: in.Merchant, Path: in.Operation, Version: in.Version, Record: in.Record,
 			Live: in.Live, Rule: in.Rule, Outcome: in.Outcome, Amount: in.Amount, Fields: in.Fields, Quote: in.Quote, To: in.Destination, Unused: in.Unused,
-			Request: in.RequestID, Code: in.Code, Bare: in.Bare,
+			Request: in.RequestID, Code: in.Code, Message: in.Message, Bare: in.Bare,
 		}
 	}
 	return json.Marshal(documents)
@@ -57,7 +58,7 @@ func UnpackInputs(packed []byte) ([]Input, error) {
 		}
 		inputs[i] = Input{
 			ID: id, At: time.UnixMicro(d.At).UTC(), Amount: d.Amount, Fields: d.Fields, Quote: d.Quote, Destination: d.To, Unused: d.Unused, RequestID: d.Request,
-			Code: d.Code, Bare: d.Bare,
+			Code: d.Code, Message: d.Message, Bare: d.Bare,
 			Series: Series{Merchant: d.Who, Operation: d.Path, Version: d.Version, Record: d.Record, Live: d.Live, Rule: d.Rule, Outcome: d.Outcome},
 		}
 	}

@@ -34,9 +34,9 @@ type Input struct {
 	Destination string
 	// Unused says that the request was answered all the same, because it was a replay.
 	Unused bool
-	// RequestID is what the merchant was given beside the refusal, and Code its error code; "" where that is not known.
-	RequestID, Code string
-	Bare            bool
+	// RequestID is what the merchant was given beside the refusal, Code and Message its error; "" where that is not known.
+	RequestID, Code, Message string
+	Bare                     bool
 }
 
 // Log counts decisions and keeps the inputs of some refused ones until they are taken to be written. What does not fit is
@@ -144,9 +144,9 @@ func (l *Log) Answered(id ID) {
 	l.note(id, func(in *Input) { in.Unused = true })
 }
 
-// Told notes by which id the merchant may ask about a refused request, and with which code it was answered.
-func (l *Log) Told(id ID, request, code string) {
-	l.note(id, func(in *Input) { in.RequestID, in.Code = request, code })
+// Told notes by which id the merchant may ask about a refused request, and with which code and text it was answered.
+func (l *Log) Told(id ID, request, code, message string) {
+	l.note(id, func(in *Input) { in.RequestID, in.Code, in.Message = request, code, message })
 }
 
 // note changes an input that was kept just now, and is not written yet.

@@ -39,6 +39,7 @@ type exchange struct {
 	route   string
 	status  int
 	code    string // "OK" or the error code
+	message string // of an error, as it was answered
 
 	// Set as the checks proceed.
 	operation  *catalog.Operation
@@ -112,7 +113,7 @@ func (x *exchange) end(thrown any) {
 	if x.code != "OK" {
 		attrs = append(attrs, slog.String("error_code", x.code))
 		if x.ticket.DecisionID != "" { // gerbang find explains it
-			x.edge.Admitter.Told(x.ticket, x.id, fault.Code(x.code))
+			x.edge.Admitter.Told(x.ticket, x.id, fault.Code(x.code), x.message)
 			attrs = append(attrs, slog.String("decision_id", x.ticket.DecisionID))
 		}
 	}
@@ -220,7 +221,7 @@ func encode(buffer *bytes.Buffer, value any) error {
 
 // fail answers with an error: the only place of this package that does.
 func (x *exchange) fail(f *fault.Error) {
-	x.code = string(f.Code)
+	x.code, x.message = string(f.Code), f.Message
 	x.logCause(f)
 	out := f.Envelope(x.id)
 	if wait := f.RetrySeconds(x.edge.Now()); wait > 0 {

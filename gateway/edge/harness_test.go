@@ -148,8 +148,13 @@ func (h *house) Refused(_ context.Context, ticket admission.Ticket, err error) a
 	return ticket
 }
 
-func (h *house) Told(ticket admission.Ticket, request string, code fault.Code) {
-	h.told = append(h.told, ticket.DecisionID+" "+request+" "+string(code))
+func (h *house) Told(ticket admission.Ticket, request string, code fault.Code, message string) {
+	if message == "" {
+		message = " without a text"
+	} else {
+		message = ""
+	}
+	h.told = append(h.told, ticket.DecisionID+" "+request+" "+string(code)+message)
 }
 
 func (h *house) Delivered(_ context.Context, receipt movement.ID) {

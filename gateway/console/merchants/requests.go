@@ -60,7 +60,8 @@ var refusals = map[string]bool{
 }
 
 // requests counts what was decided on this merchant's requests in the last hour: refusals
-// with what refused them, and what was admitted by operation.
+// with what refused them, and what was admitted by operation. Below stand single requests
+// that were refused or failed.
 func (c *Console) requests(r *room) error {
 	found, err := r.admin.Requests(r.Request.Context(), r.id(), string(r.Mode))
 	if err != nil {
@@ -70,7 +71,16 @@ func (c *Console) requests(r *room) error {
 	for i, of := range found.Requests {
 		rows[i] = counted{of, whyOf(of.Rule, of.Reason, of.Limit)}
 	}
-	return r.Show("requests.html", r.T("Requests"), map[string]any{"Room": r, "Rows": rows})
+	after := r.Form("after")
+	refused, err := r.admin.Refusals(r.Request.Context(), r.id(), string(r.Mode), after, pageOf)
+	if err != nil {
+		return err
+	}
+	next := ""
+	if refused.Next != "" {
+		next = r.Path("/requests") + query(map[string]string{"after": refused.Next})
+	}
+	return r.Show("requests.html", r.T("Requests"), map[string]any{"Room": r, "Rows": rows, "First": after == "", "Refused": refused, "Next": next})
 }
 
 // request shows what was decided on one of this merchant's requests.

@@ -149,6 +149,20 @@ await story(async (somebody) => {
   }
   await owner.seen("requests-refused");
 
+  // A call that does not fit its schema is the newest of the list, with what was wrong.
+  const wrong = await call("/payments/create", key, { merchant_id: MERCHANT, payer_email: "payer@example.com", external_id: "no-amount" });
+  check(wrong.status === 400 || wrong.status === 429, `a payment without an amount is answered ${wrong.status}`);
+  for (let i = 0; i < 60 && !(await page.textContent("main")).includes(wrong.body.request_id); i++) {
+    await page.waitForTimeout(500);
+    await page.goto(at("/requests"));
+  }
+  const listed = await page.textContent("#refused tbody tr");
+  check(listed.includes(wrong.body.error_code) && listed.includes(wrong.body.message), `the newest refusal is ${listed}`);
+  await owner.seen("requests-list");
+  await page.click("#refused tbody a");
+  await page.waitForURL(/\/requests\/.+/);
+  await owner.seen("request-of-the-list");
+
   for (const name of ["", "collections", "orders", "transfers", "requests", "callbacks", "balance", "connections", "connections/payments", "members", "audit"]) {
     await page.goto(at(`/${name}`));
     check((await page.locator("#problem + .warning.pre, h1 + .warning").count()) === 0, `the page ${name} does not work: ${await page.locator("main").textContent()}`);
