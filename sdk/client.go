@@ -310,7 +310,7 @@ func timeFromWire(t *timestamppb.Timestamp) time.Time {
 type Client struct {
 	wire   pluginpb.ProviderClient
 	conn   *grpc.ClientConn
-	stream atomic.Pointer[callStream] // nil where the plugin has none
+	stream atomic.Pointer[callStream] // nil where the plugin offers none
 }
 
 // NewClient wraps a connection to a plugin.
@@ -331,6 +331,29 @@ func (c *Client) Describe(ctx context.Context) (*manifest.Manifest, error) {
 	}
 	return described, err
 }
+
+// StreamOver is closed when calls go without the stream that the plugin offers, which
+// they do for as long as the process lives. It is nil where the plugin offers none.
+func (c *Client) StreamOver() <-chan struct{} {
+	if stream := c.stream.Load(); stream != nil {
+		return stream.over
+	}
+	return nil
+}
+
+// WhyStreamOver is why StreamOver is closed, nil where it is not.
+func (c *Client) WhyStreamOver() error {
+	stream := c.stream.Load()
+	if stream == nil {
+		return nil
+	}
+	stream.mu.Lock()
+	defer stream.mu.Unlock()
+	return stream.why
+}
+
+// Streams tells whether calls share a stream now.
+func (c *Client) Streams() bool { return c.stream.Load() != nil && c.WhyStreamOver() == nil }
 
 // Call runs an operation.
 func (c *Client) Call(ctx context.Context, call Call) (Result, error) {

@@ -3,6 +3,7 @@ package sdk
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -60,9 +61,11 @@ type callStream struct {
 	end  context.CancelFunc
 	last atomic.Uint64 // id
 	wake chan struct{} // that there is something to send
+	over chan struct{} // closed once no more calls are put on it
 
 	mu        sync.Mutex
-	retired   bool // no call is begun any more, and those that are on their way end as they do
+	why       error // that it is over
+	retired   bool  // no call is begun any more, and those that are on their way end as they do
 	ended     bool
 	queue     []*streamedCall // nothing of them was handed to the transport
 	cancelled []uint64        // that the plugin was not told of yet
@@ -89,26 +92,40 @@ func (c *streamedCall) finish(response *pluginpb.CallResponse, err error) {
 	close(c.done)
 }
 
-// openCallStream gives nil where the plugin does not open the stream.
+// openCallStream gives a stream that is over where the plugin does not open it.
 func openCallStream(ctx context.Context, wire pluginpb.ProviderClient) *callStream {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	s := &callStream{
+		end: end, wake: make(chan struct{}, 1), over: make(chan struct{}), waiting: map[uint64]*streamedCall{}, large: map[string]bool{},
+	}
 	ctx, cancel := context.WithTimeout(ctx, greeting)
 	defer cancel()
 	inTime := context.AfterFunc(ctx, end)
-	opened, err := wire.Stream(life, grpc.ForceCodecV2(encodedCalls{encoding.GetCodecV2(proto.Name)}))
+	var err error
+	if s.wire, err = wire.Stream(life, grpc.ForceCodecV2(encodedCalls{encoding.GetCodecV2(proto.Name)})); err == nil {
+		err = greeted(s.wire)
+	}
+	if !inTime() {
+		err = errors.Join(ctx.Err(), err)
+	}
 	if err != nil {
 		end()
-		return nil
+		s.fail(fmt.Errorf("the plugin does not open it: %w", err))
+		return s
 	}
-	// A plugin without the method ends the stream and sends no header.
-	if header, err := opened.Header(); err != nil || header == nil || !inTime() {
-		end()
-		return nil
-	}
-	s := &callStream{wire: opened, end: end, wake: make(chan struct{}, 1), waiting: map[uint64]*streamedCall{}, large: map[string]bool{}}
 	go s.send()
 	go s.receive()
 	return s
+}
+
+// greeted waits for the plugin's header. A plugin without the method ends the stream and
+// sends none.
+func greeted(wire grpc.ClientStream) error {
+	header, err := wire.Header()
+	if err == nil && header == nil {
+		err = errors.New("it sends no header")
+	}
+	return err
 }
 
 // call makes a call. Nothing was sent where the error is [errUnwritten].
@@ -165,7 +182,7 @@ func (s *callStream) abandon(c *streamedCall, err error) {
 	case at >= 0:
 		s.queue = slices.Delete(s.queue, at, at+1)
 		if status.Code(err) == codes.DeadlineExceeded && !s.sending.IsZero() && time.Since(s.sending) > stuck {
-			s.retire()
+			s.retire(fmt.Errorf("the plugin has read nothing for %v", time.Since(s.sending).Round(time.Millisecond)))
 		}
 	case s.waiting[c.id] == nil:
 		<-c.done
@@ -181,13 +198,22 @@ func (s *callStream) abandon(c *streamedCall, err error) {
 }
 
 // retire has calls go without the stream from now on. Those that were written go on.
-func (s *callStream) retire() {
+func (s *callStream) retire(why error) {
 	s.retired = true
+	s.close(why)
 	for _, c := range s.queue {
 		c.finish(nil, errUnwritten)
 	}
 	s.queue = nil
 	s.endRetired()
+}
+
+// close says why no more calls are put on the stream; the first reason stays.
+func (s *callStream) close(why error) {
+	if s.why == nil {
+		s.why = why
+		close(s.over)
+	}
 }
 
 // endRetired ends a stream that has no more to do.
@@ -310,6 +336,7 @@ func (s *callStream) fail(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
+	s.close(why)
 	for _, c := range s.queue {
 		c.finish(nil, errUnwritten)
 	}

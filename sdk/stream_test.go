@@ -261,6 +261,9 @@ func TestStreamThatBreaksIsUnknown(t *testing.T) {
 		if _, err := c.Describe(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		if !c.Streams() {
+			t.Errorf("%s: it has not begun: %v", name, c.WhyStreamOver())
+		}
 		var group sync.WaitGroup
 		for range inFlight {
 			group.Go(func() {
@@ -270,6 +273,9 @@ func TestStreamThatBreaksIsUnknown(t *testing.T) {
 			})
 		}
 		group.Wait()
+		if <-c.StreamOver(); c.Streams() || c.WhyStreamOver() == nil {
+			t.Errorf("%s: it is over because %v", name, c.WhyStreamOver())
+		}
 		if n := <-seen; n != inFlight || plugin.unary.Load() != 0 {
 			t.Errorf("%s: %d calls on the stream and %d without it", name, n, plugin.unary.Load())
 		}
@@ -429,7 +435,10 @@ func TestACallThatWaitedIsMeasuredAnew(t *testing.T) {
 func TestAStreamThatIsNotReadIsRetired(t *testing.T) {
 	t.Parallel()
 	var ended bool
-	s := &callStream{end: func() { ended = true }, wake: make(chan struct{}, 1), waiting: map[uint64]*streamedCall{}, large: map[string]bool{}}
+	s := &callStream{
+		end: func() { ended = true }, wake: make(chan struct{}, 1), over: make(chan struct{}),
+		waiting: map[uint64]*streamedCall{}, large: map[string]bool{},
+	}
 	begin := func() *streamedCall {
 		c, err := s.begin(t.Context(), &pluginpb.CallRequest{Operation: "/shop/pay"})
 		if err != nil {
@@ -446,6 +455,9 @@ func TestAStreamThatIsNotReadIsRetired(t *testing.T) {
 	behind, over := begin(), begin()
 	if s.abandon(over, status.Error(codes.DeadlineExceeded, "its time is over")); !s.retired || ended {
 		t.Fatalf("retired %v, ended %v", s.retired, ended)
+	}
+	if <-s.over; !strings.Contains(s.why.Error(), "has read nothing for 2") {
+		t.Errorf("it is over because %v", s.why)
 	}
 	if <-behind.done; !errors.Is(behind.err, errUnwritten) {
 		t.Errorf("one that was not written: %v", behind.err)
@@ -468,6 +480,9 @@ func TestPluginWithoutItsStream(t *testing.T) {
 	}
 	if r, err := c.Call(t.Context(), pay("r")); err != nil || r.Outcome != Done || plugin.unary.Load() != 1 {
 		t.Errorf("got %+v, %v, %d calls without it", r, err, plugin.unary.Load())
+	}
+	if <-c.StreamOver(); c.Streams() || !strings.Contains(c.WhyStreamOver().Error(), "does not open it") {
+		t.Errorf("it is over because %v", c.WhyStreamOver())
 	}
 }
 

@@ -340,6 +340,7 @@ func TestMetrics(t *testing.T) {
 		`gerbang_plugin_call_duration_seconds_count{method="call",provider="bank"} 1`,
 		`gerbang_plugin_up{provider="bank"} 1`,
 		`gerbang_plugin_restarts_total{provider="bank"} 3`,
+		`gerbang_plugin_streams{provider="bank"} 0`,
 		`gerbang_plugin_calls_in_flight{provider="bank"} 2`,
 		`gerbang_plugin_breaker_state{method="call",mode="live",provider="bank"} 2`,
 		`gerbang_plugin_breaker_state{method="lookup",mode="live",provider="bank"} 1`,

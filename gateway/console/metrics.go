@@ -128,13 +128,14 @@ type pluginCollector struct{ plugins Plugins }
 var (
 	pluginUp        = describe("up", "Whether the plugin's process runs.", "provider")
 	pluginRestarts  = describe("restarts_total", "How often the plugin's process was started again after it had ended.", "provider")
+	pluginStreams   = describe("streams", "Whether calls of the plugin share a stream. 0 where it does not offer one, or where one has ended: calls are slower then until it is restarted.", "provider")
 	pluginInFlight  = describe("calls_in_flight", "Calls that the plugin works on.", "provider")
 	pluginMax       = describe("calls_in_flight_limit", "Calls that the plugin may work on at once.", "provider")
 	pluginBreaker   = describe("breaker_state", "The state of the provider's own circuit, or of the shared account's where that is worse: 0 closed, 1 half-open, 2 open.", "provider", "mode", "method")
 	pluginOpened    = describe("breaker_opened_total", "How often circuits opened: the provider's own, or those of accounts.", "provider", "mode", "scope")
 	pluginAccounts  = describe("breaker_accounts_open", "Accounts whose circuits are open; the exceptions list names them.", "provider", "mode")
 	breakerState    = map[string]float64{"closed": 0, "half-open": 1, "open": 2}
-	pluginDescribed = []*prometheus.Desc{pluginUp, pluginRestarts, pluginInFlight, pluginMax, pluginBreaker, pluginOpened, pluginAccounts}
+	pluginDescribed = []*prometheus.Desc{pluginUp, pluginRestarts, pluginStreams, pluginInFlight, pluginMax, pluginBreaker, pluginOpened, pluginAccounts}
 )
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
@@ -154,11 +155,8 @@ func (c pluginCollector) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
 	for _, s := range c.plugins.Status() {
-		up := 0.0
-		if s.Running {
-			up = 1
-		}
-		gauge(pluginUp, up, s.Provider)
+		gauge(pluginUp, oneIf(s.Running), s.Provider)
+		gauge(pluginStreams, oneIf(s.Streams), s.Provider)
 		to <- prometheus.MustNewConstMetric(pluginRestarts, prometheus.CounterValue, float64(s.Restarts), s.Provider)
 		gauge(pluginInFlight, float64(s.InFlight), s.Provider)
 		gauge(pluginMax, float64(s.MaxInFlight), s.Provider)
@@ -170,6 +168,13 @@ func (c pluginCollector) Collect(to chan<- prometheus.Metric) {
 			to <- prometheus.MustNewConstMetric(pluginOpened, prometheus.CounterValue, float64(b.AccountsOpened), s.Provider, b.Mode, "account")
 		}
 	}
+}
+
+func oneIf(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // clockCollector tells what the last comparison of clocks has come to, and nothing

@@ -168,6 +168,7 @@ func (h *Host) begin(ctx context.Context, p *provider, v *version) *process {
 // attend watches a process until it is of no more use or the context ends, and ends it.
 // Where it is only replaced, its calls come to their ends first.
 func (p *provider) attend(ctx, life context.Context, running *process) {
+	go p.tellOfStream(running)
 	why := running.watch(ctx, p.tune)
 	if ctx.Err() != nil {
 		if life.Err() == nil {
@@ -181,6 +182,23 @@ func (p *provider) attend(ctx, life context.Context, running *process) {
 	running.end(0)
 	p.blame(why + " (" + running.program.exit() + ")")
 	p.log.Error("plugin ended", "pid", running.program.ID(), "reason", why, "exit", running.program.exit())
+}
+
+// tellOfStream tells once that a process has fallen back to calls without its stream,
+// which are slower, until it ends.
+func (p *provider) tellOfStream(running *process) {
+	select {
+	case <-running.lost:
+		return
+	case <-running.wire.StreamOver():
+	}
+	if !running.usable() {
+		return // it ended with the process
+	}
+	why := fmt.Sprintf("its stream of calls is over: %.300s", running.wire.WhyStreamOver().Error())
+	why = p.secrets.remove(why, len(why))
+	p.log.Warn("plugin is called without its stream until it is restarted", "pid", running.program.ID(), "reason", why)
+	p.recent.fault(why)
 }
 
 // await waits until no call of a process that was replaced is under way. A call that

@@ -15,6 +15,7 @@ type Status struct {
 	PID                               int       // zero while it does not run
 	Since                             time.Time // of the running process
 	Down                              time.Time // since when none runs; zero while one does
+	Streams                           bool      // whether calls share a stream, which not every plugin offers
 	Restarts                          int       // of a process that had ended
 	LastFault                         string    // why a process last ended or could not start
 	InFlight, MaxInFlight             int       // of calls
@@ -66,6 +67,7 @@ func (p *provider) status() Status {
 	s.Restarts, s.Down, s.LastFault = p.restarts, p.down, p.lastFault
 	if p.current != nil {
 		s.Running, s.PID, s.Since = true, int(p.current.program.pid.Load()), p.current.since
+		s.Streams = p.current.wire.Streams()
 		if used, err := confine.UsageOf(s.PID); err == nil {
 			s.Memory = used.Memory
 		}
