@@ -304,6 +304,12 @@ func (c Connection) SameAccount(m movement.Movement) bool {
 	return c.Version == m.ConnectionVersion
 }
 
+// anotherAccount tells whether a connection surely reaches another account than the one
+// that a movement was sent on.
+func (c Connection) anotherAccount(m movement.Movement) bool {
+	return c.Account != "" && m.ConnectionAccount != "" && c.Account != m.ConnectionAccount
+}
+
 // ErrNotConnected is the reason of an error of Connect where there is no connection,
 // and not one that can't be used now.
 var ErrNotConnected = errors.New("lifecycle: not connected")

@@ -114,6 +114,9 @@ func (l *Lifecycle) weigh(
 	ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection, u sdk.StatusUpdate, next time.Time,
 ) (movement.Movement, error) {
 	f := l.factOfUpdate(op, m, u, movement.FromLookup)
+	if f.Says == movement.SaysExpired && c.anotherAccount(m) {
+		f.Says = movement.SaysNotFound // it has nothing of ours: that the life of a link is over needs no account
+	}
 	switch f.Says {
 	case movement.SaysNothing:
 		l.Log.WarnContext(ctx, "lookup told nothing", "movement", m.ID.String(), "provider", m.Provider, "detail", u.Detail)

@@ -363,6 +363,33 @@ func TestAnotherAccountProvesNothing(t *testing.T) {
 	})
 }
 
+// TestAnotherAccountEndsNothing: an account that surely is another may say that a payment's
+// life is over, as Midtrans does of any link that nobody has touched there. It does not
+// know whether it was paid on the account that made it: an operator has to look.
+func TestAnotherAccountEndsNothing(t *testing.T) {
+	t.Parallel()
+	for another, want := range map[string]movement.State{"another": movement.Pending, "": movement.Expired, "one": movement.Expired} {
+		inMemory(t, func(w *world) {
+			w.create("A")
+			m := w.stored("A")
+			m.ConnectionAccount = "one"
+			w.up.find = func(l sdk.Lookup) sdk.StatusUpdate {
+				return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusExpired, EventID: "unused", Amount: l.Amount}
+			}
+			w.pass(25 * time.Hour)
+			if _, err := w.Poll(w.Context(), operation(createPath), m, lifecycle.Connection{Account: another}); err != nil {
+				t.Fatal(err)
+			}
+			if got := w.stored("A").State; got != want {
+				t.Errorf("account %q says expired: it is %s, want %s", another, got, want)
+			}
+			if want == movement.Pending {
+				w.wantListed(movement.ReasonVanished)
+			}
+		})
+	}
+}
+
 // TestAnErrorOfTheProviderHoldsAReferenceForSeconds: the provider has said itself that
 // the call is over, so the first proof comes after error_settles_within and the
 // reference is free ten seconds later. The answer tells when asking again can tell more,
