@@ -46,6 +46,7 @@ type Store struct {
 	balances   map[movement.Owner]ledger.Balance
 	postings   []posting
 	usage      map[usageKey]usage
+	marks      map[markKey]mark
 	amounts    map[amountKey]amount
 	statements map[movement.AccountID]*movement.Statement
 	lines      map[lineKey]*movement.StatementLine
@@ -89,7 +90,7 @@ func New() *Store {
 		Draw:      rand.IntN,
 		movements: map[movement.Key]*movement.Movement{}, ids: map[movement.ID]*movement.Movement{},
 		history: map[movement.ID][]movement.HistoryEntry{}, written: map[uuid.UUID]time.Time{}, notes: map[movement.ID][]movement.Note{},
-		overrides: map[attempt]movement.Override{}, balances: map[movement.Owner]ledger.Balance{}, usage: map[usageKey]usage{},
+		overrides: map[attempt]movement.Override{}, balances: map[movement.Owner]ledger.Balance{}, usage: map[usageKey]usage{}, marks: map[markKey]mark{},
 		amounts: map[amountKey]amount{}, statements: map[movement.AccountID]*movement.Statement{}, lines: map[lineKey]*movement.StatementLine{},
 	}
 }

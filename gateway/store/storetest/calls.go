@@ -229,6 +229,19 @@ func (w *side) miss(place, next int) {
 	w.read(place)
 }
 
+// quotaPeriod is the month whose units are counted, and quotaName what they are of.
+const quotaPeriod, quotaName = "2026-01", "calls"
+
+func (w *side) take(replica, batch, want, limit int64) {
+	taken, used, err := w.TakeUsage(w.ctx, w.owners[0], quotaName, quotaPeriod, "replica "+strconv.FormatInt(replica, 10), batch, want, limit)
+	w.say(fmt.Sprintf("replica %d takes %d of %d with batch %d", replica, want, limit, batch), taken, used, err)
+}
+
+func (w *side) give(replica, batch, back int64) {
+	taken, err := w.GiveUsage(w.ctx, w.owners[0], quotaName, quotaPeriod, "replica "+strconv.FormatInt(replica, 10), batch, back)
+	w.say(fmt.Sprintf("replica %d gives %d back with batch %d", replica, back, batch), taken, err)
+}
+
 func (w *side) release(place int) {
 	w.say(fmt.Sprintf("release the amount of #%d", place), w.ReleaseAmount(w.ctx, w.seen[place]))
 }
@@ -368,6 +381,8 @@ func (w *side) dump() {
 	for i, owner := range w.owners {
 		balance, err := w.Balance(w.ctx, owner)
 		w.say("balance", balance, err)
+		units, err := w.UsedOf(w.ctx, owner, quotaName, quotaPeriod)
+		w.say("units", units, err)
 		for _, name := range []string{"out.amount", "out.count"} {
 			used, err := w.UsedOf(w.ctx, owner, name, "2026-01-02")
 			w.say("used of "+name, used, err)

@@ -45,6 +45,14 @@ func randomCall(rt *rapid.T, second, seen int) func(*side) {
 	number := func(name string, n int) int { return rapid.IntRange(0, n-1).Draw(rt, name) }
 	flag := func(name string) bool { return rapid.Bool().Draw(rt, name) }
 	merchant := number("merchant", merchants)
+	if number("quota", 12) == 0 {
+		replica, batch, units := int64(number("replica", 2)), int64(1+number("batch", 8)), int64(1+number("units", 5))
+		if flag("gives") {
+			return func(w *side) { w.give(replica, batch, units) }
+		}
+		most := int64(3 + number("most", 8))
+		return func(w *side) { w.take(replica, batch, units, most) }
+	}
 	if call := number("call", 16); seen > 0 && call > 3 {
 		place := number("place", seen)
 		switch call {

@@ -254,6 +254,22 @@ var stories = map[string]func(w *side){
 		factOf(f).on(w, 1)
 		factOf(f).on(w, 2)
 	},
+	"units of a quota are counted once": func(w *side) {
+		w.take(0, 1, 3, 10)
+		w.take(0, 1, 3, 10) // the same again
+		w.take(1, 1, 5, 10)
+		w.take(0, 2, 5, 10) // of which two are left
+		w.take(1, 2, 1, 10)
+		w.give(0, 2, 4) // it took, so its units are told
+		w.give(0, 3, 2)
+		w.give(0, 3, 2)
+		w.take(0, 3, 1, 10) // it gave back
+		w.take(0, 1, 1, 10) // it is overtaken
+		w.give(0, 2, 1)
+		w.take(1, 3, 9, 5) // the limit is lower now
+		w.give(1, 4, 99)
+		w.take(0, 4, 9, 5)
+	},
 	"exceptions stand once": func(w *side) {
 		for i, lasting := range []bool{false, false, true, true} {
 			w.except(0, 0, i, lasting)

@@ -36,6 +36,8 @@ type Writes interface {
 	ResolveExceptions(ctx context.Context, now time.Time, owner movement.Owner, subject string, reasons []string, operator, resolution string) error
 	Note(ctx context.Context, now time.Time, m movement.Movement, event, detail string) error
 	Override(ctx context.Context, m movement.Movement, o movement.Override, review movement.Exception) (movement.Override, error)
+	TakeUsage(ctx context.Context, owner movement.Owner, name, period, replica string, batch, want, limit int64) (taken, used int64, err error)
+	GiveUsage(ctx context.Context, owner movement.Owner, name, period, replica string, batch, back int64) (taken int64, err error)
 }
 
 // Lines are the statements of accounts.
