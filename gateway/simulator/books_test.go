@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
@@ -75,6 +76,8 @@ type register struct {
 	onEnd       func(c movement.Change)
 	onReserve   func(m movement.Movement)
 	merchants   map[string]string
+	quotas      map[limit.Usage]*quota
+	counted     []limit.Usage // the same, in their order
 }
 
 func newRegister(bug Bug) *register {
@@ -83,6 +86,7 @@ func newRegister(bug Bug) *register {
 		count: map[movement.ID]int{}, logged: map[movement.ID]int{}, accounts: map[movement.AccountID]string{}, pace: map[string]time.Duration{},
 		overridden: map[movement.ID]bool{}, resubmitted: map[movement.ID]time.Time{}, assigned: map[movement.ID]bool{}, resolved: map[movement.ID][]movement.Exception{}, ended: map[movement.ID]movement.State{},
 		attempts: map[movement.ID]map[int]bool{}, delivered: map[movement.ID]time.Time{}, merchants: map[string]string{},
+		quotas: map[limit.Usage]*quota{},
 	}
 	if bug == BelievedNotFound {
 		b.catalog = shipped(bug)

@@ -31,13 +31,16 @@ const (
 	ReroutedUnknown    Bug = "a call that was not answered goes to the next provider"
 	ForgottenRestore   Bug = "nobody knows that the database was restored"
 	UnopenedRestore    Bug = "a restored database is used before it is opened"
+	OverdrawnQuota     Bug = "units of a quota are admitted that nobody counts"
+	KeptQuota          Bug = "a quota is not given back"
 	EventsByClock      Bug = "events are listed by the clocks of who made them"
 )
 
 // Bugs are all that can be planted.
 var Bugs = []Bug{
 	SkippedReservation, DoublePost, LostCallback, BelievedNotFound, RetriedRefusal, ReusedReference, KeptBalance, SwallowedException,
-	DroppedLateMoney, IgnoredPollGuard, ReroutedUnknown, ForgottenRestore, UnopenedRestore, EventsByClock,
+	DroppedLateMoney, IgnoredPollGuard, ReroutedUnknown, ForgottenRestore, UnopenedRestore, OverdrawnQuota, KeptQuota,
+	EventsByClock,
 }
 
 // planted applies a change, with a bug where one is planted there.

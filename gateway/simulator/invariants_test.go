@@ -90,6 +90,7 @@ func (w *world) check() {
 	}
 	w.checkBalances(all)
 	w.checkUsage(all)
+	w.checkQuotas()
 	w.checkStatements()
 	for _, in := range w.intents {
 		w.checkAnswers(in)

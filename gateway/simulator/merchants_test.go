@@ -52,6 +52,7 @@ type merchant struct {
 	// receiver is where its callbacks go, "" for nowhere.
 	receiver string
 	events   []uuid.UUID // that it has read in the list
+	quota    int64       // of its creations in a month, 0 for none
 }
 
 func (m *merchant) owner() movement.Owner {
@@ -93,6 +94,9 @@ func (w *world) open() {
 		m.limits.Transfers.Day.Amount, m.limits.Transfers.Day.Count = &limit, &count
 		m.limits.Transfers.DestinationDay.Count = &count
 		w.books.merchants[string(id)] = name
+		if w.chance(50) {
+			m.quota = int64(3 + w.rand.IntN(12))
+		}
 		if name != "B" {
 			m.receiver = "https://shop.example/callback"
 		}
@@ -174,7 +178,7 @@ func (w *world) plan() {
 	for range w.rand.IntN(6) {
 		w.later(w.between(0, 40*time.Hour), w.resolve)
 	}
-	if w.chance(12) {
+	if !w.planRecovery(busy) && w.chance(15) {
 		w.later(w.between(0, busy), w.rotate)
 	}
 	w.later(w.between(busy, 48*time.Hour), func() {
@@ -192,7 +196,6 @@ func (w *world) plan() {
 			w.log("the database is away for %v", w.away.Sub(w.now).Truncate(time.Millisecond))
 		})
 	}
-	w.planRecovery(busy)
 	if w.chance(30) {
 		provider := []string{"payments", "midtrans", "ppob", "wallet1"}[w.rand.IntN(4)]
 		w.later(w.between(0, busy), func() {
@@ -312,9 +315,9 @@ func (w *world) send(in *intent, path, what string, body catalog.Document) {
 	a := answer{what: what, asked: w.steps, askedAt: w.now}
 	refused := what == "create" && len(in.answers) > 0 && w.chance(10) // by admission, which looks the reference up
 	name := fmt.Sprintf("%s of %s/%s/%s", what, in.of.name, in.kind, in.reference)
-	receipt := movement.ID{}
+	receipt, unit := movement.ID{}, counted{}
 	hangUp := w.begin(r, name, func(ctx context.Context) {
-		told, err := r.run(ctx, request, refused)
+		told, err := r.run(ctx, in.of, request, refused, &unit)
 		if receipt = told.Receipt; err != nil {
 			a.err = fault.From(err)
 			return
@@ -323,6 +326,7 @@ func (w *world) send(in *intent, path, what string, body catalog.Document) {
 		a.data = string(encoded)
 	}, func(crashed bool) {
 		a.crashed, a.heard = crashed, w.steps
+		w.count(r, unit, crashed)
 		w.hear(in, name, a)
 		if receipt != (movement.ID{}) && !crashed {
 			w.begin(r, "delivery of "+name, func(ctx context.Context) { r.transfers.Delivered(ctx, receipt) }, func(bool) {})
@@ -334,8 +338,12 @@ func (w *world) send(in *intent, path, what string, body catalog.Document) {
 }
 
 // run runs a request, or where it is refused answers it as an earlier one was.
-func (r *replica) run(ctx context.Context, request lifecycle.Request, refused bool) (lifecycle.Answer, error) {
-	if !refused {
+func (r *replica) run(ctx context.Context, m *merchant, request lifecycle.Request, refused bool, unit *counted) (lifecycle.Answer, error) {
+	creates := request.Operation.StatusOf == "" && request.Operation.CancelOf == ""
+	switch {
+	case !refused && creates && m.quota > 0:
+		return r.admit(ctx, m, request, unit)
+	case !refused:
 		return r.lifecycle.Run(ctx, request)
 	}
 	told, stored, err := r.lifecycle.Stored(ctx, request)

@@ -134,6 +134,20 @@ func (o *outside) Override(_ context.Context, m movement.Movement, said movement
 	return ask(o, func(ctx context.Context) (movement.Override, error) { return o.inner.Override(ctx, m, said, review) })
 }
 
+func (o *outside) TakeUsage(_ context.Context, owner movement.Owner, name, period, replica string, batch, want, limit int64) (taken, used int64, err error) {
+	got, err := ask(o, func(ctx context.Context) (both[int64, int64], error) {
+		a, b, err := o.inner.TakeUsage(ctx, owner, name, period, replica, batch, want, limit)
+		return both[int64, int64]{a, b}, err
+	})
+	return got.a, got.b, err
+}
+
+func (o *outside) GiveUsage(_ context.Context, owner movement.Owner, name, period, replica string, batch, back int64) (int64, error) {
+	return ask(o, func(ctx context.Context) (int64, error) {
+		return o.inner.GiveUsage(ctx, owner, name, period, replica, batch, back)
+	})
+}
+
 func (o *outside) Statement(_ context.Context, account movement.AccountID) (movement.Statement, error) {
 	return ask(o, func(ctx context.Context) (movement.Statement, error) { return o.inner.Statement(ctx, account) })
 }

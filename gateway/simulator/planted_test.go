@@ -10,6 +10,8 @@ import (
 var by = map[simulator.Bug]string{
 	simulator.ReroutedUnknown:  "one name can be paid at one provider",
 	simulator.ForgottenRestore: "one name can be paid at one provider",
+	simulator.OverdrawnQuota:   "no quota is passed",
+	simulator.KeptQuota:        "what was never sent gives its quota back",
 	simulator.UnopenedRestore:  "no money is moved before a restored database is opened",
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store/memory"
 )
@@ -22,16 +23,19 @@ type backup struct {
 
 var errNotOpened = errors.New("nobody has opened the restored database")
 
-// planRecovery has the database go back to an earlier state, where it is one in memory.
-func (w *world) planRecovery(busy time.Duration) {
+// planRecovery has the database go back to an earlier state, where it is one in memory,
+// and tells whether it will. No account changes then: what a merchant's former account
+// has, nobody asks that account for.
+func (w *world) planRecovery(busy time.Duration) bool {
 	if _, ours := w.store.(*memory.Store); !ours || !w.chance(20) {
-		return
+		return false
 	}
 	after := w.between(10*time.Minute, busy)
 	w.later(after, func() {
 		kept := w.backUp()
 		w.later(w.between(time.Minute, 2*time.Hour), func() { w.restore(kept) })
 	})
+	return true
 }
 
 func (w *world) backUp() backup {
@@ -90,7 +94,10 @@ func (b *register) copy() register {
 		names: maps.Clone(b.names), ids: slices.Clone(b.ids), count: maps.Clone(b.count), logged: maps.Clone(b.logged),
 		overridden: maps.Clone(b.overridden), resubmitted: maps.Clone(b.resubmitted), assigned: maps.Clone(b.assigned),
 		resolved: map[movement.ID][]movement.Exception{}, ended: maps.Clone(b.ended), attempts: map[movement.ID]map[int]bool{},
-		delivered: maps.Clone(b.delivered),
+		delivered: maps.Clone(b.delivered), quotas: map[limit.Usage]*quota{}, counted: slices.Clone(b.counted),
+	}
+	for usage, q := range b.quotas {
+		kept.quotas[usage] = new(*q)
 	}
 	for id, x := range b.resolved {
 		kept.resolved[id] = slices.Clone(x)
@@ -105,4 +112,5 @@ func (b *register) copy() register {
 func (b *register) back(kept register) {
 	b.names, b.ids, b.count, b.logged, b.overridden, b.resubmitted = kept.names, kept.ids, kept.count, kept.logged, kept.overridden, kept.resubmitted
 	b.assigned, b.resolved, b.ended, b.attempts, b.delivered = kept.assigned, kept.resolved, kept.ended, kept.attempts, kept.delivered
+	b.quotas, b.counted = kept.quotas, kept.counted
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/cache"
 	"github.com/seed-f006e74d/gerbang/gateway/kind"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
+	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/override"
 	"github.com/seed-f006e74d/gerbang/gateway/query"
@@ -24,8 +25,10 @@ import (
 
 // replica is a process of the gateway until it crashes. Its successor has its number.
 type replica struct {
+	w      *world
 	number int
 	dead   bool
+	diedAt time.Time
 	skew   time.Duration
 
 	lifecycle  *lifecycle.Lifecycle
@@ -34,6 +37,7 @@ type replica struct {
 	transfers  *kind.Transfer
 	queries    *query.Queries
 	store      *gate
+	quotas     *limit.Batcher
 }
 
 // alive panics where the process has crashed.
@@ -47,7 +51,8 @@ var errClock = errors.New("the clock is wrong")
 
 // start makes a process.
 func (w *world) start(number int) *replica {
-	r := &replica{number: number, skew: w.between(-movement.ClockSkew, movement.ClockSkew)}
+	w.started++
+	r := &replica{w: w, number: number, skew: w.between(-movement.ClockSkew, movement.ClockSkew)}
 	if w.faults && number > 0 && w.chance(7) { // where no clock is right, nothing goes on
 		r.skew = w.between(movement.ClockSkew, time.Minute)
 		if w.chance(50) {
@@ -67,6 +72,7 @@ func (w *world) start(number int) *replica {
 		Recovering: w.recovering, Restored: w.restored,
 		Now: func() time.Time { return w.now.Add(r.skew) }, Log: slog.New(slog.DiscardHandler),
 	})
+	r.quotas = limit.NewBatcher(newMeter(w, r), slog.New(slog.DiscardHandler))
 	r.lifecycle.Patience.Draw = func(n int) int { return n / 2 } // who asks first is chance, so each draws the same
 	r.reconciler = reconcile.New(r.lifecycle, plugins, kept, kept)
 	r.overrides = override.New(r.lifecycle, kept)
@@ -90,7 +96,8 @@ func (w *world) crash(r *replica) {
 	if r.dead {
 		return
 	}
-	r.dead = true
+	r.dead, r.diedAt = true, w.now
+	go r.quotas.Close() // which ends its workers
 	w.log("replica %d crashes", r.number)
 	w.later(w.between(time.Second, 30*time.Second), func() { w.replicas[r.number] = w.start(r.number) })
 }

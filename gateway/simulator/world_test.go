@@ -46,6 +46,9 @@ func Run(t *testing.T, seed uint64, options Options) (result Result) {
 		w := newWorld(t.Context(), seed, options)
 		w.play()
 		w.check()
+		for _, r := range w.replicas {
+			r.quotas.Close()
+		}
 		result = Result{Violations: w.violations, Trace: w.trace, Steps: w.steps}
 	})
 	return result
@@ -69,6 +72,7 @@ type world struct {
 	restful time.Time // until then somebody may wake by a timer
 	away    time.Time // until then the database is away
 
+	started   int       // processes
 	restores  int       // of the database
 	recovered time.Time // when the last of them was
 	opened    time.Time // until then nobody has opened it
@@ -270,6 +274,7 @@ func (w *world) play() {
 func (w *world) stop() {
 	for _, r := range w.replicas {
 		r.dead = true
+		go r.quotas.Close()
 	}
 	for synctest.Wait(); w.running > 0 || len(w.parked) > 0; synctest.Wait() {
 		for _, p := range w.ready() {
