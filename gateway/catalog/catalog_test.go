@@ -386,3 +386,15 @@ func TestCheckResult(t *testing.T) {
 		}
 	}
 }
+
+// TestAWrongResultIsToldBriefly: however much is wrong with it, or long.
+func TestAWrongResultIsToldBriefly(t *testing.T) {
+	t.Parallel()
+	op, _ := shop(t).ByPath("/shop/products")
+	long := strings.Repeat("x", 1000)
+	err := op.CheckResult([]byte("[" + strings.Repeat(`{"sku": "a"},`, 10_000) + `{"` + long + `": 1}]`))
+	const want = "result of /shop/products: at /0: missing property 'price'; at /1: missing property 'price'"
+	if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), "; and 9996 more") || len(err.Error()) > 500 {
+		t.Errorf("%.2000v", err)
+	}
+}

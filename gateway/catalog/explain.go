@@ -37,6 +37,24 @@ func explain(err error, known []string) []fault.Field {
 	return slices.Compact(fields)
 }
 
+// brief is a validation error with the first of its faults, each no longer than a line.
+func brief(err error) error {
+	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok {
+		return err
+	}
+	const most = 5
+	faults := leaves(invalid)
+	var texts []string
+	for _, leaf := range faults[:min(most, len(faults))] {
+		texts = append(texts, fmt.Sprintf("at /%.100s: %.200s", strings.Join(leaf.InstanceLocation, "/"), leaf.ErrorKind.LocalizedString(english)))
+	}
+	if len(faults) > most {
+		texts = append(texts, fmt.Sprintf("and %d more", len(faults)-most))
+	}
+	return errors.New(strings.Join(texts, "; "))
+}
+
 func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	if len(e.Causes) == 0 {
 		return []*jsonschema.ValidationError{e}

@@ -177,14 +177,15 @@ func (op *Operation) Results(asked *Operation) []string {
 // Answers reports whether the response schema has a property.
 func (op *Operation) Answers(name string) bool { return op.answers[name] }
 
-// CheckResult validates a provider's answer against the result schema.
+// CheckResult validates a provider's answer against the result schema. The error names
+// the first things that are wrong: an answer may have as many as it likes.
 func (op *Operation) CheckResult(result json.RawMessage) error {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(result))
 	if err != nil {
 		return fmt.Errorf("result of %s: %w", op.Path, err)
 	}
 	if err := op.result.Validate(value); err != nil {
-		return fmt.Errorf("result of %s: %w", op.Path, err)
+		return fmt.Errorf("result of %s: %w", op.Path, brief(err))
 	}
 	return nil
 }
