@@ -79,6 +79,12 @@ type Answer struct {
 	Version string
 }
 
+// VersionOf is the version of an answer with this body.
+func VersionOf(body json.RawMessage) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])
+}
+
 // Cache shares answers. Any number of goroutines may use it.
 type Cache struct {
 	rows    Rows

@@ -2,8 +2,6 @@ package cache
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"sync"
@@ -58,8 +56,7 @@ func (e *entry) adopt(now time.Time, body json.RawMessage, fetchedAt time.Time) 
 	e.answer.FetchedAt = fetchedAt
 	// The same body keeps its version, and all that was made of it stays good.
 	if e.answer.Version == "" || !bytes.Equal(e.answer.Body, body) {
-		sum := sha256.Sum256(body)
-		e.answer.Body, e.answer.Version = body, hex.EncodeToString(sum[:])
+		e.answer.Body, e.answer.Version = body, VersionOf(body)
 	}
 	e.failure = nil
 	e.wake()

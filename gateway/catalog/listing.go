@@ -3,12 +3,12 @@ package catalog
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -21,8 +21,11 @@ import (
 type Listing struct {
 	list  bool // an array of items, else one object
 	items []item
-	byKey map[string]int
 	names []string // of the filters
+	size  int
+
+	mu      sync.Mutex
+	indexes map[string]map[string]int // by property, made when something is first found by it
 }
 
 // item is an object of an answer. Shown holds the pieces of its text around its
@@ -46,47 +49,56 @@ type Added interface {
 	Name() string
 }
 
-// Read validates a provider's answer to a query and prepares it. Key is the
-// property by which items are found, "" for none.
-func (op *Operation) Read(result json.RawMessage, key string) (*Listing, error) {
+// Read validates a provider's answer to a query and prepares it.
+func (op *Operation) Read(result json.RawMessage) (*Listing, error) {
 	if err := op.CheckResult(result); err != nil {
 		return nil, err
 	}
-	var objects []json.RawMessage
-	l := &Listing{list: jsontext.Value(result).Kind() == jsontext.KindBeginArray, byKey: map[string]int{}, names: op.Filter}
-	if !l.list {
-		objects = append(objects, result)
-	} else if err := json.Unmarshal(result, &objects); err != nil {
+	l := &Listing{names: op.Filter, indexes: map[string]map[string]int{}}
+	if err := op.readItems(l, newReader(result)); err != nil {
 		return nil, fmt.Errorf("result of %s: %w", op.Path, err)
 	}
-	for _, object := range objects {
-		read, named, err := op.readItem(object, key)
-		if err != nil {
-			return nil, fmt.Errorf("result of %s: %w", op.Path, err)
-		}
-		if _, twice := l.byKey[named]; key != "" && !twice {
-			l.byKey[named] = len(l.items)
-		}
-		l.items = append(l.items, read)
-	}
+	const own = 256 // an item itself, and its place in an index
+	l.size = 2*len(result) + own*len(l.items)
 	return l, nil
 }
 
-// Find returns the item with this key, as the provider gave it.
-func (l *Listing) Find(key string) (json.RawMessage, bool) {
-	at, ok := l.byKey[key]
+// Size is about how many bytes the listing takes in memory.
+func (l *Listing) Size() int { return l.size }
+
+// Find returns the first item with this text in a property, as the provider gave it.
+func (l *Listing) Find(property, text string) (json.RawMessage, bool) {
+	at, ok := l.by(property)[text]
 	if !ok {
 		return nil, false
 	}
 	return l.items[at].whole, true
 }
 
-// Keys are the keys of its items, sorted.
-func (l *Listing) Keys() []string { return slices.Sorted(maps.Keys(l.byKey)) }
+// Keys are the texts that the items have in a property, sorted.
+func (l *Listing) Keys(property string) []string { return slices.Sorted(maps.Keys(l.by(property))) }
+
+// by is where the items are, by their texts in a property.
+func (l *Listing) by(property string) map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	index := l.indexes[property]
+	if index == nil {
+		index = make(map[string]int, len(l.items))
+		for i := range l.items {
+			named := l.items[i].text(property)
+			if _, twice := index[named]; !twice {
+				index[named] = i
+			}
+		}
+		l.indexes[property] = index
+	}
+	return index
+}
 
 // Show returns the answer for a merchant with this body and these prices.
 func (l *Listing) Show(body Document, added Added) (json.RawMessage, error) {
-	wanted := l.wanted(body)
+	wanted := wantedOf(l.names, body)
 	var out []byte
 	if l.list {
 		out = append(out, '[')
@@ -109,19 +121,34 @@ func (l *Listing) Show(body Document, added Added) (json.RawMessage, error) {
 	return out, nil
 }
 
-// wanted are the values that a body filters by, "" for any.
-func (l *Listing) wanted(body Document) []string {
-	wanted := make([]string, len(l.names))
-	for i, name := range l.names {
+// wantedOf are the values that a body filters by, "" for any.
+func wantedOf(names []string, body Document) []string {
+	wanted := make([]string, len(names))
+	for i, name := range names {
 		text, _ := body[name].(string)
 		wanted[i] = strings.ToLower(text)
 	}
 	return wanted
 }
 
-// Filtered names the part of a listing that a body asks for: two bodies that are shown
+// Filtered names the part of an answer that a body asks for: two bodies that are shown
 // the same items have the same name.
-func (l *Listing) Filtered(body Document) string { return strings.Join(l.wanted(body), "\x00") }
+func (op *Operation) Filtered(body Document) string {
+	return strings.Join(wantedOf(op.Filter, body), "\x00")
+}
+
+// text is what the item has in a property.
+func (it *item) text(property string) string {
+	from := newReader(it.whole)
+	if from.next() != jsontext.KindBeginObject {
+		return ""
+	}
+	_, members, err := from.object()
+	if err != nil {
+		return "" // as it was when it was read
+	}
+	return members.text(property)
+}
 
 func (it *item) matches(wanted []string) bool {
 	for i, value := range wanted {
@@ -144,30 +171,37 @@ func (it *item) show(out []byte, added Added) ([]byte, error) {
 	return append(out, it.shown[len(it.prices)]...), nil
 }
 
-type member struct {
-	name  string
-	value jsontext.Value
+func (op *Operation) readItems(l *Listing, from *reader) error {
+	if l.list = from.next() == jsontext.KindBeginArray; !l.list {
+		read, err := op.readItem(from)
+		l.items = []item{read}
+		return err
+	}
+	if _, err := from.decoder.ReadToken(); err != nil {
+		return err
+	}
+	for from.next() != jsontext.KindEndArray {
+		read, err := op.readItem(from)
+		if err != nil {
+			return err
+		}
+		l.items = append(l.items, read)
+	}
+	return nil
 }
 
-func (op *Operation) readItem(object json.RawMessage, key string) (read item, named string, err error) {
-	if jsontext.Value(object).Kind() != jsontext.KindBeginObject { // a plain value has nothing to hide
-		return item{whole: object, shown: [][]byte{object}, filters: make([]string, len(op.Filter))}, "", nil
+func (op *Operation) readItem(from *reader) (read item, err error) {
+	if from.next() != jsontext.KindBeginObject { // a plain value has nothing to hide
+		whole, err := from.value()
+		return item{whole: json.RawMessage(whole), shown: [][]byte{whole}, filters: make([]string, len(op.Filter))}, err
 	}
-	members, err := membersOf(object)
+	whole, members, err := from.object()
 	if err != nil {
-		return item{}, "", err
+		return item{}, err
 	}
-	text := func(name string) string {
-		for _, m := range members {
-			if m.name == name {
-				return textOf(m.value)
-			}
-		}
-		return ""
-	}
-	read.whole = object
+	read.whole = json.RawMessage(whole)
 	for _, name := range op.Filter {
-		read.filters = append(read.filters, strings.ToLower(text(name)))
+		read.filters = append(read.filters, strings.ToLower(members.text(name)))
 	}
 	piece := []byte{'{'}
 	for _, m := range members {
@@ -179,20 +213,23 @@ func (op *Operation) readItem(object json.RawMessage, key string) (read item, na
 		}
 		piece, _ = jsontext.AppendQuote(piece, m.name)
 		piece = append(piece, ':')
-		marked := slices.IndexFunc(op.Markup, func(k manifest.Markup) bool { return k.PriceField() == m.name && holds(k, text) })
+		marked := slices.IndexFunc(op.Markup, func(k manifest.Markup) bool { return k.PriceField() == m.name && holds(k, members.text) })
 		if marked < 0 {
-			piece = append(piece, m.value...)
+			piece, err = appendCompact(piece, m.value)
+			if err != nil {
+				return item{}, err
+			}
 			continue
 		}
 		amount, err := money.Parse(string(m.value))
 		if err != nil {
-			return item{}, "", fmt.Errorf("%s: %w", m.name, err)
+			return item{}, fmt.Errorf("%s: %w", m.name, err)
 		}
-		read.prices = append(read.prices, price{amount, text(op.Markup[marked].ProductField())})
+		read.prices = append(read.prices, price{amount, members.text(op.Markup[marked].ProductField())})
 		read.shown, piece = append(read.shown, piece), nil
 	}
 	read.shown = append(read.shown, append(piece, '}'))
-	return read, text(key), nil
+	return read, nil
 }
 
 func holds(k manifest.Markup, text func(string) string) bool {
@@ -204,30 +241,74 @@ func holds(k manifest.Markup, text func(string) string) bool {
 	return true
 }
 
-// membersOf reads an object's members in their order.
-func membersOf(object json.RawMessage) ([]member, error) {
-	decoder := jsontext.NewDecoder(bytes.NewReader(object))
-	if token, err := decoder.ReadToken(); err != nil || token.Kind() != jsontext.KindBeginObject {
-		return nil, errors.Join(errors.New("an object must be here"), err)
+// appendCompact appends a value without the space between its parts.
+func appendCompact(to []byte, value jsontext.Value) ([]byte, error) {
+	if kind := value.Kind(); kind != jsontext.KindBeginObject && kind != jsontext.KindBeginArray {
+		return append(to, value...), nil
 	}
-	var members []member
-	for decoder.PeekKind() != jsontext.KindEndObject {
-		name, err := decoder.ReadToken()
+	compact := value.Clone()
+	err := compact.Compact()
+	return append(to, compact...), err
+}
+
+// reader walks through JSON once. What it gives is part of the text.
+type reader struct {
+	text    []byte
+	decoder *jsontext.Decoder
+}
+
+func newReader(text []byte) *reader {
+	return &reader{text: text, decoder: jsontext.NewDecoder(bytes.NewBuffer(text))}
+}
+
+func (r *reader) next() jsontext.Kind { return r.decoder.PeekKind() }
+
+func (r *reader) value() (jsontext.Value, error) {
+	value, err := r.decoder.ReadValue()
+	if err != nil {
+		return nil, err
+	}
+	end := r.decoder.InputOffset()
+	return r.text[end-int64(len(value)) : end], nil
+}
+
+// object reads an object, and its members in their order.
+func (r *reader) object() (whole jsontext.Value, members members, err error) {
+	if _, err := r.decoder.ReadToken(); err != nil {
+		return nil, nil, err
+	}
+	begin := r.decoder.InputOffset() - 1
+	for r.next() != jsontext.KindEndObject {
+		name, err := r.decoder.ReadToken()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		key := name.String()
-		value, err := decoder.ReadValue()
+		value, err := r.value()
 		if err != nil {
-			return nil, err
-		}
-		value = value.Clone()
-		if err := value.Compact(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		members = append(members, member{key, value})
 	}
-	return members, nil
+	_, err = r.decoder.ReadToken()
+	return r.text[begin:r.decoder.InputOffset()], members, err
+}
+
+type member struct {
+	name  string
+	value jsontext.Value
+}
+
+type members []member
+
+// text is the text of a member, "" where it has none.
+func (all members) text(name string) string {
+	for _, m := range all {
+		if m.name == name {
+			return textOf(m.value)
+		}
+	}
+	return ""
 }
 
 func textOf(value jsontext.Value) string {

@@ -61,7 +61,7 @@ func TestListingsAreShownAsTheContractHasThem(t *testing.T) {
 	t.Parallel()
 	op, _ := shop(t).ByPath("/shop/products")
 	answered := []byte(products)
-	listing, err := op.Read(answered, "sku")
+	listing, err := op.Read(answered)
 	if err != nil || string(answered) != products {
 		t.Fatalf("read %s, %v", answered, err)
 	}
@@ -81,10 +81,10 @@ func TestListingsAreShownAsTheContractHasThem(t *testing.T) {
 			t.Errorf("filter %q: not JSON: %s", filter, got)
 		}
 	}
-	if item, found := listing.Find("a"); !found || !strings.Contains(string(item), `"cost": 900`) {
+	if item, found := listing.Find("sku", "a"); !found || !strings.Contains(string(item), `"cost": 900`) {
 		t.Errorf("found %s, %t: not as the provider gave it", item, found)
 	}
-	if _, found := listing.Find("z"); found {
+	if _, found := listing.Find("sku", "z"); found {
 		t.Error("found what is not there")
 	}
 }
@@ -92,7 +92,7 @@ func TestListingsAreShownAsTheContractHasThem(t *testing.T) {
 func TestAnAnswerMayHaveSeveralPrices(t *testing.T) {
 	t.Parallel()
 	op, _ := shop(t).ByPath("/shop/bill")
-	listing, err := op.Read([]byte(`{"sku":"b","amount":90,"secret":true,"qty":100,"note":"x"}`), "")
+	listing, err := op.Read([]byte(`{"sku":"b","amount":90,"secret":true,"qty":100,"note":"x"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,11 +109,11 @@ func TestReadRefuses(t *testing.T) {
 		"not the schema's": `[{"sku":"a"}]`, "no JSON": `[`, "a price with a fraction": `[{"sku":"a","type":"Prepaid","price":1.5}]`,
 		"a price of text": `[{"sku":"a","type":"Prepaid","price":"x"}]`,
 	} {
-		if _, err := op.Read([]byte(result), "sku"); err == nil {
+		if _, err := op.Read([]byte(result)); err == nil {
 			t.Errorf("%s was taken", what)
 		}
 	}
-	listing, err := op.Read([]byte(`[{"sku":"a","type":"Prepaid","price":9223372036854775807}]`), "sku")
+	listing, err := op.Read([]byte(`[{"sku":"a","type":"Prepaid","price":9223372036854775807}]`))
 	if err == nil {
 		_, err = listing.Show(nil, markups{})
 	}

@@ -18,9 +18,9 @@ func (q *Queries) ProductNames(ctx context.Context, op *catalog.Operation, accou
 		return nil, err
 	}
 	r := lifecycle.Request{Identity: tenants.Identity{Account: account, Mode: mode}, Operation: op, RequestID: uuid.NewString()}
-	list, err := q.listing(ctx, r, op.Products, nil, c, op.Product.KeyField())
+	list, err := q.listing(ctx, r, op.Products, nil, c)
 	if err != nil {
 		return nil, err
 	}
-	return list.Keys(), nil
+	return list.Keys(op.Product.KeyField()), nil
 }

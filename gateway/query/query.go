@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -44,7 +43,7 @@ type Queries struct {
 	lifecycle *lifecycle.Lifecycle
 	shared    Shared
 	records   Records
-	listings  *otter.Cache[edition, *reading]
+	listings  *otter.Cache[edition, *catalog.Listing]
 	views     *otter.Cache[view, *catalog.Finished]
 }
 
@@ -52,44 +51,40 @@ type Queries struct {
 func New(l *lifecycle.Lifecycle, shared Shared, records Records) *Queries {
 	return &Queries{
 		lifecycle: l, shared: shared, records: records,
-		listings: otter.Must(&otter.Options[edition, *reading]{MaximumSize: mostListings}),
+		listings: otter.Must(&otter.Options[edition, *catalog.Listing]{
+			MaximumWeight: mostOfListings,
+			Weigher:       func(_ edition, l *catalog.Listing) uint32 { return uint32(min(l.Size(), mostOfListings)) + own },
+		}),
 		views: otter.Must(&otter.Options[view, *catalog.Finished]{
 			MaximumWeight: mostOfViews,
 			Weigher: func(of view, f *catalog.Finished) uint32 {
-				const own = 256 // the entry itself
 				return uint32(min(len(f.Plain)+len(of.filtered)+len(of.prices), mostOfViews)) + own
 			},
 		}),
 	}
 }
 
-// edition is one content of a shared answer, read for one purpose: it is the same for
-// all whose provider answers the same.
+// edition is one content of a shared answer, the same for all whose provider answers the same.
 type edition struct {
 	op      *catalog.Operation
 	version string
-	key     string // the property by which its items are found
 }
 
-// view is what some callers see of a listing: the same items at the same prices.
+// view is what some callers see of an edition: the same items at the same prices.
 type view struct {
-	listing  *catalog.Listing
+	edition
+
 	filtered string
 	prices   string
 }
 
-// mostOfViews bounds the memory for finished answers, not counting what is packed.
-const mostOfViews = 128 << 20
-
-// reading is an edition that is read once, whoever asks for it first.
-type reading struct {
-	once    sync.Once
-	listing *catalog.Listing
-	err     error
-}
-
-// mostListings bounds the readings that are kept.
-const mostListings = 256
+const (
+	// mostOfListings and mostOfViews bound the memory for what was read, and for finished
+	// answers, not counting what is packed.
+	mostOfListings = 128 << 20
+	mostOfViews    = 128 << 20
+	own            = 256 // bytes of an entry itself
+)
 
 // Run runs a query. Its error is always a *fault.Error; beside it an answer tells only
 // what it is about.
@@ -119,57 +114,92 @@ func (q *Queries) query(ctx context.Context, r lifecycle.Request) (lifecycle.Ans
 	if err != nil {
 		return lifecycle.Answer{}, err
 	}
-	listing, err := q.listing(ctx, r, r.Operation, r.Body, c, "")
+	found, err := q.find(ctx, r, r.Operation, r.Body, c)
 	if err != nil {
 		// Of this error itself: it may also be about a list that was needed first.
 		_, refused := errors.Unwrap(fault.From(err)).(lifecycle.SaidNo) //nolint:errorlint // as said
 		return lifecycle.Answer{Refused: refused}, err
 	}
-	finished, err := q.finished(listing, r, lifecycle.Added(r, c))
+	finished, err := q.finished(ctx, found, r, lifecycle.Added(r, c))
 	if err != nil {
 		return lifecycle.Answer{}, err
 	}
 	return lifecycle.Answer{Finished: finished}, nil
 }
 
-// finished is a listing as a caller sees it, from those that are kept where it is shared.
-func (q *Queries) finished(listing *catalog.Listing, r lifecycle.Request, added catalog.Added) (*catalog.Finished, error) {
-	shared := r.Operation.Cache > 0
-	of := view{listing, listing.Filtered(r.Body), added.Name()}
-	if shared {
+// finished is an answer as a caller sees it, from those that are kept where it is shared.
+func (q *Queries) finished(ctx context.Context, a answer, r lifecycle.Request, added catalog.Added) (*catalog.Finished, error) {
+	of := view{a.edition, r.Operation.Filtered(r.Body), added.Name()}
+	if a.shared() {
 		if known, ok := q.views.GetIfPresent(of); ok {
 			return known, nil
 		}
+	}
+	listing, err := q.read(ctx, a)
+	if err != nil {
+		return nil, err
 	}
 	data, err := listing.Show(r.Body, added)
 	if err != nil {
 		return nil, err
 	}
-	made := catalog.Finish(data, shared)
-	if shared {
+	made := catalog.Finish(data, a.shared())
+	if a.shared() {
 		made, _ = q.views.SetIfAbsent(of, made)
 	}
 	return made, nil
 }
 
-// listing is the answer to a query, from the provider or from what is shared. Key is
-// the property by which its items will be found.
-func (q *Queries) listing(ctx context.Context, r lifecycle.Request, op *catalog.Operation, asked catalog.Document, c lifecycle.Connection, key string) (*catalog.Listing, error) {
+// answer is what a query was answered. One that is not shared has no version.
+type answer struct {
+	edition
+
+	body json.RawMessage
+}
+
+func (a answer) shared() bool { return a.version != "" }
+
+// read reads an answer, once for each content that is shared.
+func (q *Queries) read(ctx context.Context, a answer) (*catalog.Listing, error) {
+	if !a.shared() {
+		return read(a)
+	}
+	return q.listings.Get(ctx, a.edition, otter.LoaderFunc[edition, *catalog.Listing](func(context.Context, edition) (*catalog.Listing, error) {
+		return read(a)
+	}))
+}
+
+func read(a answer) (*catalog.Listing, error) {
+	listing, err := a.op.Read(a.body)
+	if err != nil {
+		return nil, fault.New(fault.ProviderTimeout, "The provider's answer can't be used.").Because(err)
+	}
+	return listing, nil
+}
+
+// find gets the answer to a query, from the provider or from what is shared.
+func (q *Queries) find(ctx context.Context, r lifecycle.Request, op *catalog.Operation, asked catalog.Document, c lifecycle.Connection) (answer, error) {
 	encoded, err := op.Canonical(op.Question(asked))
 	if err != nil {
-		return nil, err
+		return answer{}, err
 	}
 	body := movement.BodyOf(encoded, op.Path) // the same bytes for whoever is asked
 	if op.Cache == 0 {
 		product, _, err := q.Product(ctx, r, c) // before the target, which only the provider can judge
 		if err != nil {
-			return nil, err
+			return answer{}, err
 		}
 		data, err := q.ask(ctx, r, op, question{body, product}, c)
+		return answer{edition{op: op}, data}, err
+	}
+	fetch := func(ctx context.Context) (answer, error) {
+		data, err := q.ask(ctx, r, op, question{body: body}, c)
 		if err != nil {
-			return nil, err
+			return answer{}, err
 		}
-		return read(op, data, key)
+		fetched := answer{edition{op, cache.VersionOf(data)}, data}
+		_, err = q.read(ctx, fetched) // what does not fit is not shared
+		return fetched, err
 	}
 	name := cache.Key{
 		Provider: op.Provider, Manifest: op.Manifest.Digest(), Mode: c.Mode, Connection: c.SharedBy(), Path: op.Path, Body: string(encoded),
@@ -177,44 +207,27 @@ func (q *Queries) listing(ctx context.Context, r lifecycle.Request, op *catalog.
 	if op.Common {
 		name.Connection = ""
 	}
-	answer, err := q.shared.Get(ctx, name, time.Duration(op.Cache), func(ctx context.Context) (json.RawMessage, error) {
-		data, err := q.ask(ctx, r, op, question{body: body}, c)
-		if err == nil {
-			_, err = read(op, data, key) // what does not fit is not shared
-		}
-		return data, err
+	shared, err := q.shared.Get(ctx, name, time.Duration(op.Cache), func(ctx context.Context) (json.RawMessage, error) {
+		fetched, err := fetch(ctx)
+		return fetched.body, err
 	})
 	switch {
 	case err == nil:
-		return q.remembered(op, answer, key)
+		return answer{edition{op, shared.Version}, shared.Body}, nil
 	case !op.Common:
-		return nil, err
+		return answer{}, err
 	}
 	// It may be another's account that could not be asked, which is not this one's fault.
-	data, err := q.ask(ctx, r, op, question{body: body}, c)
+	return fetch(ctx)
+}
+
+// listing is the answer to a query, read.
+func (q *Queries) listing(ctx context.Context, r lifecycle.Request, op *catalog.Operation, asked catalog.Document, c lifecycle.Connection) (*catalog.Listing, error) {
+	found, err := q.find(ctx, r, op, asked, c)
 	if err != nil {
 		return nil, err
 	}
-	return read(op, data, key)
-}
-
-// remembered reads a shared answer, once for each content.
-func (q *Queries) remembered(op *catalog.Operation, answer cache.Answer, key string) (*catalog.Listing, error) {
-	of := edition{op, answer.Version, key}
-	known, ok := q.listings.GetIfPresent(of)
-	if !ok {
-		known, _ = q.listings.SetIfAbsent(of, &reading{})
-	}
-	known.once.Do(func() { known.listing, known.err = read(op, answer.Body, key) })
-	return known.listing, known.err
-}
-
-func read(op *catalog.Operation, data json.RawMessage, key string) (*catalog.Listing, error) {
-	listing, err := op.Read(data, key)
-	if err != nil {
-		return nil, fault.New(fault.ProviderTimeout, "The provider's answer can't be used.").Because(err)
-	}
-	return listing, nil
+	return q.read(ctx, found)
 }
 
 // question is what a plugin is asked, with the product that it is about.
@@ -246,12 +259,12 @@ func (q *Queries) Product(ctx context.Context, r lifecycle.Request, c lifecycle.
 		return nil, "", nil
 	}
 	name, _ = r.Body[op.Product.RequestField()].(string)
-	list, err := q.listing(ctx, r, op.Products, nil, c, op.Product.KeyField())
+	list, err := q.listing(ctx, r, op.Products, nil, c)
 	if err != nil {
 		// Unlike that of the list itself, nothing of this request may have been sent.
 		return nil, "", fault.New(fault.ProviderUnavailable, "The provider's products can't be read at the moment. Nothing was sent.").Because(err)
 	}
-	item, listed := list.Find(name)
+	item, listed := list.Find(op.Product.KeyField(), name)
 	if !listed {
 		return nil, "", fault.Invalid(op.Product.RequestField(), "is not in the list of products ("+op.Products.Path+")")
 	}
