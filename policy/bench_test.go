@@ -33,7 +33,7 @@ func BenchmarkAdmitKept(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if !set.KeptAdmission(in) {
+		if decision, kept := set.KeptAdmission(in); !kept || !decision.Allow {
 			b.Fatal("not kept")
 		}
 	}
@@ -69,4 +69,30 @@ func BenchmarkCompile(b *testing.B) {
 	for b.Loop() {
 		must(b, Default())
 	}
+}
+
+// An order of providers that is the same for all is kept, too.
+func BenchmarkRouteKept(b *testing.B) {
+	set, in := must(b, with("route.rego", "package gerbang\n\nroute := [\"big\", \"payments\"] if input.merchant.tier == \"starter\"\n")), request()
+	for range studyAt {
+		if _, err := set.RouteAndKeep(b.Context(), in); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Run("kept", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if route, kept := set.KeptRoute(in); !kept || len(route) != 2 {
+				b.Fatal("not kept")
+			}
+		}
+	})
+	b.Run("asked", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if route, err := set.Route(b.Context(), in); err != nil || len(route) != 2 {
+				b.Fatal(route, err)
+			}
+		}
+	})
 }

@@ -49,9 +49,30 @@ refusals contains "Dear." if {
 }
 
 refusals contains "A limit of its own." if input.merchant.limits.calls.limit > 5
+
+route := ["big", "small"] if input.merchant.tier == "gold"
+
+route := ["small", "big"] if {
+	input.merchant.tier == "starter"
+	input.operation.kind == "transfer"
+	input.amount > 500
+}
+
+route := ["small"] if {
+	input.merchant.tier == "starter"
+	input.operation.kind == "order"
+	input.clock.hour < 6
+}
+
+route := [] if {
+	input.merchant.tier == "starter"
+	input.operation.kind == "query"
+	input.merchant.labels.opens == "day"
+}
 `
 
-// TestKeptDecisionsAreTheSame asks for each decision twice: as it is kept, and anew.
+// TestKeptDecisionsAreTheSame asks for each decision, refusals with their reasons among them, and for each order of
+// providers twice: as it is kept, and anew.
 func TestKeptDecisionsAreTheSame(t *testing.T) {
 	t.Parallel()
 	most := int64(9)
@@ -69,14 +90,18 @@ func TestKeptDecisionsAreTheSame(t *testing.T) {
 			set, random := must(t, c.source), rand.New(rand.NewPCG(1, 2))
 			set.study = time.Minute // whatever else the machine does
 			one := func(of ...string) string { return of[random.IntN(len(of))] }
-			const asked = 3_000
+			const asked = 6_000
+			var refused, routed, unrouted bool // as it is kept; by rules, for some each time
 			for i := range asked {
-				tier, opens := one("starter", "gold"), one("day", "always")
+				tier, opens, status := one("starter", "gold"), one("day", "always"), one("active", "active", "suspended")
 				record := map[string]int64{"starterday": 1, "starteralways": 2, "goldday": 3, "goldalways": 4}[tier+opens]
+				if status == "suspended" {
+					record += 10
+				}
 				kind := one("query", "transfer", "order")
 				in := AdmitInput{
 					Merchant: Merchant{
-						ID: "m1", Tier: tier, Status: "active", Version: record, Labels: map[string]string{"opens": opens},
+						ID: "m1", Tier: tier, Status: status, Version: record, Labels: map[string]string{"opens": opens},
 						Limits: []OwnLimit{{Name: "calls", Limit: &most, ExpiresAt: noon}},
 					},
 					Mode: one("live", "test"), Operation: Operation{Path: "/" + kind, Kind: kind, Provider: "p"},
@@ -98,16 +123,27 @@ func TestKeptDecisionsAreTheSame(t *testing.T) {
 				if _, err := set.Limits(t.Context(), limits); err != nil && tier == "starter" {
 					t.Fatal(err)
 				}
-				admitted := set.KeptAdmission(in)
+				kept, was := set.KeptAdmission(in)
 				first, err := set.AdmitAndKeep(t.Context(), in)
 				anew, other := set.Admit(t.Context(), in)
-				if err != nil || other != nil || admitted && !anew.Allow || !reflect.DeepEqual(first, anew) {
-					t.Fatalf("kept %t, then %+v, %v; anew %+v, %v; of %+v", admitted, first, err, anew, other, in)
+				if err != nil || other != nil || was && !reflect.DeepEqual(kept, anew) || !reflect.DeepEqual(first, anew) {
+					t.Fatalf("kept %t %+v, then %+v, %v; anew %+v, %v; of %+v", was, kept, first, err, anew, other, in)
 				}
+				refused = refused || was && !kept.Allow
+				route, was := set.KeptRoute(in)
+				ordered, err := set.RouteAndKeep(t.Context(), in)
+				order, other := set.Route(t.Context(), in)
+				if err != nil || other != nil || was && !reflect.DeepEqual(route, order) || !reflect.DeepEqual(ordered, order) {
+					t.Fatalf("kept %t %#v, then %#v, %v; anew %#v, %v; of %+v", was, route, ordered, err, order, other, in)
+				}
+				routed, unrouted = routed || was, unrouted || !was && i > asked/2
 			}
 			keeps, not := keeping(set)
 			if (keeps > 0) != c.keeps || (not > 0) != c.not {
 				t.Errorf("%d are kept, %d not", keeps, not)
+			}
+			if all := name == "rules of all"; all && !(refused && routed && unrouted) || refused != c.keeps {
+				t.Errorf("kept refusals: %t; routes are kept: %t, and asked for each time: %t", refused, routed, unrouted)
 			}
 		})
 	}
@@ -119,9 +155,9 @@ func keeping(s *Set) (keeps, not int) {
 	for i := range s.kept.parts {
 		for _, k := range s.kept.parts[i].young {
 			switch {
-			case k.admitted.Load():
+			case k.admit.known.Load() != nil:
 				keeps++
-			case k.asked.Load() >= studyAt:
+			case k.admit.asked.Load() >= studyAt:
 				not++
 			}
 		}

@@ -28,6 +28,21 @@ type Residual struct {
 
 // Residual decides as far as it can be decided without what is unknown.
 func (s *Set) Residual(ctx context.Context, in AdmitInput, unknown Unknown) (Residual, error) {
+	rest, known, err := s.rest(ctx, &s.admit, in, unknown)
+	if err != nil || !known {
+		return Residual{Rest: rest}, err
+	}
+	// Whatever the unknown is, the answer is the same: also where there is none of it.
+	if unknown.Body {
+		in.Amount, in.Fields, in.Quote = nil, nil, nil
+	}
+	decision, err := s.Admit(ctx, in)
+	return Residual{Decision: decision, Known: err == nil}, err
+}
+
+// rest is what is left to evaluate of a question without what is unknown, or that nothing is left that reads it: then the
+// answer is known.
+func (s *Set) rest(ctx context.Context, q *question, in AdmitInput, unknown Unknown) (rest string, known bool, err error) {
 	input := ast.NewObjectWithCapacity(4)
 	input.Insert(termMerchant, in.Merchant.term(in.Now))
 	input.Insert(termMode, ast.StringTerm(in.Mode))
@@ -50,32 +65,27 @@ func (s *Set) Residual(ctx context.Context, in AdmitInput, unknown Unknown) (Res
 		input.Insert(termClock, clockTerm(in.Now))
 	}
 	if len(unknowns) == 0 {
-		decision, err := s.Admit(ctx, in)
-		return Residual{Decision: decision, Known: err == nil}, err
+		return "", true, nil
 	}
-	partials, support, err := topdown.NewQuery(s.admit.body).
-		WithQueryCompiler(s.admit.compiler).WithCompiler(s.rules).WithStore(s.store).WithTransaction(s.txn).
+	partials, support, err := topdown.NewQuery(q.body).
+		WithQueryCompiler(q.compiler).WithCompiler(s.rules).WithStore(s.store).WithTransaction(s.txn).
 		WithInput(ast.NewTerm(input)).WithUnknowns(unknowns).WithCancel(deadline{ctx}).WithMetrics(metrics.NoOp()).
 		WithStrictBuiltinErrors(true).PartialRun(ctx)
 	if ctx.Err() != nil {
-		return Residual{}, fmt.Errorf("policy: %s: %w", s.admit.name, ctx.Err())
+		return "", false, fmt.Errorf("policy: %s: %w", q.name, ctx.Err())
 	}
 	if err != nil {
-		return Residual{}, fmt.Errorf("policy: %s: %w", s.admit.name, err)
+		return "", false, fmt.Errorf("policy: %s: %w", q.name, err)
 	}
-	if reads, calls := s.readsInput(partials, support); reads || calls {
-		rest := textOf(partials, support)
-		if calls { // what a rule of this set does is not in the text
-			rest += "\n# " + string(s.version)
-		}
-		return Residual{Rest: rest}, nil
+	reads, calls := s.readsInput(partials, support)
+	if !reads && !calls {
+		return "", true, nil
 	}
-	// Whatever the unknown is, the answer is the same: also where there is none of it.
-	if unknown.Body {
-		in.Amount, in.Fields, in.Quote = nil, nil, nil
+	rest = textOf(partials, support)
+	if calls { // what a rule of this set does is not in the text
+		rest += "\n# " + string(s.version)
 	}
-	decision, err := s.Admit(ctx, in)
-	return Residual{Decision: decision, Known: err == nil}, err
+	return rest, false, nil
 }
 
 const rfc3339 = "2006-01-02T15:04:05Z07:00"

@@ -13,10 +13,10 @@ import (
 var routeRef = ast.MustParseRef("data.gerbang.route")
 
 // Routes reports whether the rules say anything of the order of providers.
-func (s *Set) Routes() bool { return len(s.rules.GetRules(routeRef)) > 0 }
+func (s *Set) Routes() bool { return s.routes }
 
 // Route answers which providers an allowed request may go to, in the order in which they are tried. It is nil where the rules
-// say nothing: then the gateway's own order holds. An empty list is none. The answer is never kept.
+// say nothing: then the gateway's own order holds. An empty list is none.
 func (s *Set) Route(ctx context.Context, in AdmitInput) ([]string, error) {
 	if !s.Routes() {
 		return nil, nil
@@ -34,6 +34,28 @@ func (s *Set) Route(ctx context.Context, in AdmitInput) ([]string, error) {
 		return nil, fmt.Errorf("policy: the answer of %s: %w", routeRef, err)
 	}
 	return providers, nil
+}
+
+// KeptRoute is Route where the answer is kept or the rules say nothing: nothing has to be evaluated. Nobody may change it.
+func (s *Set) KeptRoute(in AdmitInput) ([]string, bool) {
+	if !s.Routes() {
+		return nil, true
+	}
+	if kept := s.keptOf(&in.Merchant, in.Mode, in.Operation, in.Now); kept != nil {
+		if known := kept.route.known.Load(); known != nil {
+			return *known, true
+		}
+	}
+	return nil, false
+}
+
+// RouteAndKeep is Route for a merchant as its record is. The answer is kept as [Set.AdmitAndKeep] keeps a decision.
+func (s *Set) RouteAndKeep(ctx context.Context, in AdmitInput) ([]string, error) {
+	providers, err := s.Route(ctx, in)
+	if err == nil && s.Routes() {
+		study(ctx, s, &s.keeping(&in.Merchant, in.Mode, in.Operation, in.Now).route, &s.route, in, providers)
+	}
+	return providers, err
 }
 
 // readRoute reads the names of providers.

@@ -35,6 +35,7 @@ type Set struct {
 	limits  question
 	admit   question
 	route   question // without a body where no rule answers it
+	routes  bool     // whether one does
 	table   ruleTable
 	paths   map[string]bool // that its data or rules have
 
@@ -42,7 +43,7 @@ type Set struct {
 	reads struct{ now, clock, fields, quote bool }
 
 	study      time.Duration // bounds finding out what can be kept
-	kept       *cache[recordKey, *keptAnswer]
+	kept       *cache[recordKey, *keptAnswers]
 	operations *cache[Operation, *ast.Term]
 	products   *cache[int, keptProducts] // by the hash of what they were read from
 }
@@ -54,26 +55,33 @@ type question struct {
 	body     ast.Body
 }
 
-// recordKey is everything that an answer about limits depends on, besides the set.
+// recordKey finds what is kept of a merchant's record, in a mode, of a path.
 type recordKey struct {
-	merchant  string
-	record    int64
-	mode      string
-	operation Operation
+	merchant string
+	record   int64
+	mode     string
+	path     string
 }
 
-// keptAnswer is an answer and from when until when it holds: from the last end of one of the merchant's own limits to the
-// next.
-type keptAnswer struct {
-	limits      Limits
+// keptAnswers are the answers that depend on nothing but the set, a record, a mode and an operation, and from when until
+// when they hold: from the last end of one of the merchant's own limits to the next.
+type keptAnswers struct {
+	operation   Operation
 	from, until time.Time
 
-	asked    atomic.Uint32 // how often admission was asked for
-	admitted atomic.Bool   // whatever else a request says, and whenever
+	limits atomic.Pointer[Limits]
+	admit  studied[Decision]
+	route  studied[[]string]
 }
 
-func (k *keptAnswer) holds(now time.Time) bool {
-	return !now.Before(k.from) && (k.until.IsZero() || now.Before(k.until))
+func (k *keptAnswers) holds(operation Operation, now time.Time) bool {
+	return k.operation == operation && !now.Before(k.from) && (k.until.IsZero() || now.Before(k.until))
+}
+
+// studied is an answer that is kept once it is found out to be the same whatever else a request says, and whenever.
+type studied[T any] struct {
+	asked atomic.Uint32
+	known atomic.Pointer[T] // nil for not, or not yet
 }
 
 // newSet prepares the questions.
@@ -88,13 +96,14 @@ func newSet(
 		txn:        txn,
 		table:      newRuleTable(rules.Modules),
 		paths:      pathsOf(data, rules.Modules),
+		routes:     len(rules.GetRules(routeRef)) > 0,
 		study:      studyTime,
-		kept:       newCache[recordKey, *keptAnswer](keptLimits),
+		kept:       newCache[recordKey, *keptAnswers](keptLimits),
 		operations: newCache[Operation, *ast.Term](keptOperations),
 		products:   newCache[int, keptProducts](keptMarkups),
 	}
 	asked := map[*question]ast.Ref{&s.limits: limitsRef, &s.admit: admitRef}
-	if s.Routes() {
+	if s.routes {
 		asked[&s.route] = routeRef
 	}
 	for q, ref := range asked {
@@ -145,18 +154,40 @@ func (s *Set) Limits(ctx context.Context, in LimitsInput) (Limits, error) {
 	if err != nil {
 		return Limits{}, err
 	}
-	key := recordKey{in.Merchant.ID, in.Merchant.Version, in.Mode, in.Operation}
-	s.kept.put(key, &keptAnswer{limits: limits, from: in.Merchant.lastExpiry(in.Now), until: in.Merchant.nextExpiry(in.Now)})
+	s.keeping(&in.Merchant, in.Mode, in.Operation, in.Now).limits.Store(&limits)
 	return limits, nil
+}
+
+// keptOf is what is kept, nil for nothing.
+func (s *Set) keptOf(m *Merchant, mode string, operation Operation, now time.Time) *keptAnswers {
+	kept, ok := s.kept.get(recordKey{m.ID, m.Version, mode, operation.Path})
+	if !ok || !kept.holds(operation, now) {
+		return nil
+	}
+	return kept
+}
+
+// keeping is where answers are kept.
+func (s *Set) keeping(m *Merchant, mode string, operation Operation, now time.Time) *keptAnswers {
+	kept := s.keptOf(m, mode, operation, now)
+	if kept == nil {
+		kept = &keptAnswers{operation: operation, from: m.lastExpiry(now), until: m.nextExpiry(now)}
+		s.kept.put(recordKey{m.ID, m.Version, mode, operation.Path}, kept)
+	}
+	return kept
 }
 
 // KeptLimits is Limits where the answer is kept: nothing has to be evaluated.
 func (s *Set) KeptLimits(in LimitsInput) (Limits, bool) {
-	kept, ok := s.kept.get(recordKey{in.Merchant.ID, in.Merchant.Version, in.Mode, in.Operation})
-	if !ok || !kept.holds(in.Now) {
+	kept := s.keptOf(&in.Merchant, in.Mode, in.Operation, in.Now)
+	if kept == nil {
 		return Limits{}, false
 	}
-	return kept.limits, true
+	limits := kept.limits.Load()
+	if limits == nil {
+		return Limits{}, false
+	}
+	return *limits, true
 }
 
 // askLimits is Limits without what is kept.
@@ -190,36 +221,45 @@ func (s *Set) Admit(ctx context.Context, in AdmitInput) (Decision, error) {
 	return s.decision(answer)
 }
 
-// studyAt is the how-manieth request it is worth to find out at whether a decision is the same for all: that costs as much as
-// some dozens of decisions.
+// studyAt is the how-manieth request it is worth to find out at whether an answer is the same for all: that costs as much as
+// some dozens of answers.
 const studyAt = 16
 
 // studyTime bounds finding out.
 const studyTime = 20 * time.Millisecond
 
-// KeptAdmission reports whether it is kept that a request is allowed: nothing has to be evaluated. It is kept under what
-// [Set.Limits] is kept under.
-func (s *Set) KeptAdmission(in AdmitInput) bool {
-	kept, ok := s.kept.get(recordKey{in.Merchant.ID, in.Merchant.Version, in.Mode, in.Operation})
-	return ok && kept.holds(in.Now) && kept.admitted.Load()
+// KeptAdmission is Admit where the decision is kept: nothing has to be evaluated. It is kept under what [Set.Limits] is
+// kept under. Nobody may change its reasons.
+func (s *Set) KeptAdmission(in AdmitInput) (Decision, bool) {
+	if kept := s.keptOf(&in.Merchant, in.Mode, in.Operation, in.Now); kept != nil {
+		if known := kept.admit.known.Load(); known != nil {
+			return *known, true
+		}
+	}
+	return Decision{}, false
 }
 
-// AdmitAndKeep is Admit for a merchant as its record is. That it is allowed is kept once the rules have been evaluated with
-// amount, fields, quote and time unknown and nothing that is unknown was left. The limits must have been asked for before;
-// else nothing is kept.
+// AdmitAndKeep is Admit for a merchant as its record is. The decision is kept once the rules have been evaluated with
+// amount, fields, quote and time unknown and nothing that is unknown was left.
 func (s *Set) AdmitAndKeep(ctx context.Context, in AdmitInput) (Decision, error) {
 	decision, err := s.Admit(ctx, in)
-	kept, ok := s.kept.get(recordKey{in.Merchant.ID, in.Merchant.Version, in.Mode, in.Operation})
-	if err != nil || !ok || !kept.holds(in.Now) || kept.asked.Add(1) != studyAt {
-		return decision, err
+	if err == nil {
+		study(ctx, s, &s.keeping(&in.Merchant, in.Mode, in.Operation, in.Now).admit, &s.admit, in, decision)
+	}
+	return decision, err
+}
+
+// study keeps an answer to a question if it is found out, at this request, to depend on nothing that is unknown. An error
+// here says nothing about this request, which has its answer.
+func study[T any](ctx context.Context, s *Set, of *studied[T], q *question, in AdmitInput, answer T) {
+	if of.asked.Add(1) != studyAt {
+		return
 	}
 	studying, cancel := context.WithTimeout(ctx, s.study)
 	defer cancel()
-	// An error here says nothing about this request: it is decided.
-	if found, err := s.Residual(studying, in, Unknown{Body: true, Clock: true}); err == nil && found.Known {
-		kept.admitted.Store(found.Decision.Allow)
+	if _, known, err := s.rest(studying, q, in, Unknown{Body: true, Clock: true}); err == nil && known {
+		of.known.Store(&answer)
 	}
-	return decision, nil
 }
 
 // decision reads the answer of admission. No answer refuses, and each refusal has a reason.

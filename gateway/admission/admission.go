@@ -304,14 +304,17 @@ func (a *Admission) limits(ctx context.Context, input policy.AdmitInput, ticket 
 
 // allow asks the policy whether this request is allowed.
 func (a *Admission) allow(ctx context.Context, input policy.AdmitInput, ticket Ticket) (decision.Rule, error) {
-	if ticket.set.KeptAdmission(input) {
+	answer, kept := ticket.set.KeptAdmission(input)
+	if kept && answer.Allow {
 		return decision.Admitted, nil
 	}
 	evaluating, cancel := context.WithTimeout(ctx, a.bound)
 	defer cancel()
-	answer, err := ticket.set.AdmitAndKeep(evaluating, input)
-	if err != nil {
-		return decision.Unjudged, internal(err)
+	if !kept {
+		var err error
+		if answer, err = ticket.set.AdmitAndKeep(evaluating, input); err != nil {
+			return decision.Unjudged, internal(err)
+		}
 	}
 	if !answer.Allow {
 		rule := a.refusals.rule(evaluating, input.Now, ticket.set, input, answer.Reasons)

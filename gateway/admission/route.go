@@ -9,12 +9,12 @@ import (
 
 // route asks the policy for the order of providers.
 func (a *Admission) route(ctx context.Context, input policy.AdmitInput, ticket Ticket) ([]string, error) {
-	if !ticket.set.Routes() {
-		return nil, nil
+	if providers, kept := ticket.set.KeptRoute(input); kept {
+		return providers, nil
 	}
 	evaluating, cancel := context.WithTimeout(ctx, a.bound)
 	defer cancel()
-	providers, err := ticket.set.Route(evaluating, input)
+	providers, err := ticket.set.RouteAndKeep(evaluating, input)
 	if err != nil {
 		return nil, internal(err)
 	}
