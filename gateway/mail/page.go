@@ -31,10 +31,18 @@ func htmlOf(m Message) (string, error) {
 		parts = append(parts, partOf(text))
 	}
 	var out strings.Builder
-	if err := page.Execute(&out, map[string]any{"Subject": line(m.Subject), "Parts": parts}); err != nil {
+	if err := page.Execute(&out, map[string]any{"Language": languageOf(m.Text), "Subject": line(m.Subject), "Parts": parts}); err != nil {
 		return "", fmt.Errorf("mail: page: %w", err)
 	}
 	return out.String(), nil
+}
+
+// languageOf is the language of a mail's text, by its foot.
+func languageOf(text string) string {
+	if strings.HasSuffix(strings.TrimSpace(text), english.foot) {
+		return "en"
+	}
+	return "id"
 }
 
 func partOf(text string) part {

@@ -160,7 +160,7 @@ func TestTheHTMLSaysWhatTheTextSays(t *testing.T) {
 	}
 	page := forms(t, message)["text/html"]
 	for _, want := range []string{
-		"&lt;script&gt;alert(1)&lt;/script&gt; has received your payment.", ">Amount</th>", ">Rp25.017</td>", ">21 November 2026, 03:30:00 WIB</td>",
+		`<html lang="en">`, "&lt;script&gt;alert(1)&lt;/script&gt; has received your payment.", ">Amount</th>", ">Rp25.017</td>", ">21 November 2026, 03:30:00 WIB</td>",
 		"&lt;img src=&#34;https://shop.example/x&#34;&gt;: &#34;a&#34;</td>",
 	} {
 		if !strings.Contains(page, want) {
