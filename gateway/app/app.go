@@ -187,7 +187,7 @@ func (a *App) wire(ctx context.Context) error {
 		return err
 	}
 	a.edge, err = edge.New(
-		edge.Config{Svc: a.config.Service, PublicURL: a.config.PublicURL, TrustedProxies: trusted, AllowHTTPCallbacks: a.config.AllowHTTPCallbacks},
+		edge.Config{Svc: a.config.Service, PublicURL: a.config.PublicURL, ConsoleURL: a.config.MerchantsConsoleURL, TrustedProxies: trusted, AllowHTTPCallbacks: a.config.AllowHTTPCallbacks},
 		edge.Dependencies{
 			Movements: a.lifecycle, Queries: a.queries, Deliveries: a.transfers, Notifier: a.lifecycle, Checkouts: a.payments, Authenticator: authenticator{a.directory, a.follower, a.uses},
 			Admitter: admission.New(a.policy, a.limiter, a.quotas, admission.Config{

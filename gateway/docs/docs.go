@@ -42,6 +42,8 @@ type File struct {
 type Config struct {
 	Svc       string // the service's short name
 	PublicURL string // where merchants reach the API
+	// ConsoleURL is where merchants' people sign in, empty where there is no such console.
+	ConsoleURL string
 }
 
 // Site is all documents by their names below /docs/; the page at /docs itself has none.

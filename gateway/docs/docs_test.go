@@ -123,3 +123,17 @@ func TestGuidesTellWhatIsInForce(t *testing.T) {
 		t.Error("the service's own names are missing")
 	}
 }
+
+// TestTheQuickStartLeadsToTheConsole where there is one.
+func TestTheQuickStartLeadsToTheConsole(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{"": "in the console, under", "https://console.example": `in <a href="https://console.example">the console</a>, under`} {
+		s, err := docs.New(docs.Config{Svc: "Kasir", PublicURL: "https://pay.example", ConsoleURL: url})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if page, _ := s.File("quick-start"); !strings.Contains(string(page.Plain), want) {
+			t.Errorf("with the console's URL %q, the quick start has no %q", url, want)
+		}
+	}
+}

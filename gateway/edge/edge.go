@@ -126,6 +126,8 @@ type Config struct {
 	// PublicURL is where merchants reach the edge, without a slash at its end; empty for
 	// the address that they use.
 	PublicURL string
+	// ConsoleURL is where merchants' people sign in, empty where there is no such console.
+	ConsoleURL string
 	// TrustedProxies are the addresses whose X-Forwarded-For is believed.
 	TrustedProxies []netip.Prefix
 	// AllowHTTPCallbacks lets callback URLs be http, on loopback and at any port.
@@ -184,7 +186,7 @@ func New(c Config, d Dependencies, s *catalog.Snapshot) (*Edge, error) {
 	if err != nil {
 		return nil, fmt.Errorf("edge: %w", err)
 	}
-	documents, err := docs.New(docs.Config{Svc: c.Svc, PublicURL: c.PublicURL})
+	documents, err := docs.New(docs.Config{Svc: c.Svc, PublicURL: c.PublicURL, ConsoleURL: c.ConsoleURL})
 	if err != nil {
 		return nil, fmt.Errorf("edge: %w", err)
 	}
