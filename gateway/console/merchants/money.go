@@ -2,6 +2,7 @@ package merchants
 
 import (
 	"encoding/csv"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -70,13 +71,14 @@ func (c *Console) statementCSV(r *room) error {
 	out := csv.NewWriter(r.Writer)
 	_ = out.Write([]string{"time", "kind", "reference", "available", "held", "balance_available", "balance_held"})
 	for {
+		r.moreTime()
 		for _, e := range page.Entries {
 			_ = out.Write([]string{
 				e.At.Format(time.RFC3339Nano), e.Kind, cell(e.Reference), e.Available.String(), e.Held.String(),
 				e.BalanceAvailable.String(), e.BalanceHeld.String(),
 			})
 		}
-		if page.Next == "" {
+		if out.Flush(); page.Next == "" || out.Error() != nil {
 			break
 		}
 		filter.After = page.Next
@@ -88,6 +90,15 @@ func (c *Console) statementCSV(r *room) error {
 	}
 	out.Flush()
 	return nil
+}
+
+// batchTime is how long a batch of a download may take.
+const batchTime = time.Minute
+
+// moreTime gives a download the time of another batch, so that however long it is, it ends
+// at its end, or at one who reads no more.
+func (r *room) moreTime() {
+	_ = http.NewResponseController(r.Writer).SetWriteDeadline(time.Now().Add(batchTime)) // a writer without a deadline cuts nothing
 }
 
 // cell keeps a spreadsheet from taking a reference for a formula.
