@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console/page"
+	"github.com/seed-f006e74d/gerbang/gateway/console/page/pagetest"
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
@@ -57,27 +59,7 @@ func (n *nothing) RoundTrip(*http.Request) (*http.Response, error) {
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	ctx, now, log := t.Context(), time.Now, slog.New(slog.DiscardHandler)
-	database := dbtest.New(t, "", nil)
-	if err := store.Migrate(ctx, database, log); err != nil {
-		t.Fatal(err)
-	}
-	kept, err := store.Open(ctx, database, store.Options{MaxConns: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(kept.Close)
-	keyset := filepath.Join(t.TempDir(), "keyset.json")
-	if err := tenants.CreateKeysetFile(keyset); err != nil {
-		t.Fatal(err)
-	}
-	vault, err := tenants.OpenKeysetFile(keyset)
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, err := signin.New(kept, vault, limit.NewFailures(), now, log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept, in := people(t)
 	api := &nothing{}
 	c, err := New(Config{URL: "http://127.0.0.1", Trusted: func() []netip.Prefix { return nil }}, Dependencies{
 		Dependencies: page.Dependencies{SignIn: in, Sessions: kept.Sessions(), Now: now, Log: log}, Records: kept,
@@ -99,28 +81,8 @@ func TestRoles(t *testing.T) {
 		}
 		return m.ID
 	}
-	// enter signs somebody in by an invitation.
 	enter := func(at tenants.MerchantID, role tenants.Role, email string) *http.Client {
-		link, _, err := in.Invite(ctx, "test", at, role, email)
-		if err != nil {
-			t.Fatal(err)
-		}
-		jar, err := cookiejar.New(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		client := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-		shown := fetch(t, client, http.MethodGet, server.URL+"/invitations/"+link, nil)
-		_, rest, _ := strings.Cut(shown.body, "data-factor>")
-		secret, _, _ := strings.Cut(rest, "<")
-		code, err := totp.GenerateCode(secret, now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		form := url.Values{"name": {"Somebody"}, "password": {"a sentence of five words"}, "code": {code}}
-		if got := fetch(t, client, http.MethodPost, server.URL+"/invitations/"+link, form); got.status != http.StatusOK {
-			t.Fatalf("%s can't come in: %d %s", email, got.status, got.body)
-		}
+		client, _ := comeIn(t, in, server.URL, at, role, email)
 		return client
 	}
 	one, other := shop(), shop()
@@ -164,6 +126,62 @@ func TestRoles(t *testing.T) {
 			t.Errorf("%s: nobody gets %d %s", of.pattern, got.status, got.location)
 		}
 	}
+}
+
+// people are a store, and who lets people in.
+func people(t *testing.T) (*store.Store, *signin.SignIn) {
+	t.Helper()
+	ctx, log := t.Context(), slog.New(slog.DiscardHandler)
+	database := dbtest.New(t, "", nil)
+	if err := store.Migrate(ctx, database, log); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := store.Open(ctx, database, store.Options{MaxConns: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(kept.Close)
+	keyset := filepath.Join(t.TempDir(), "keyset.json")
+	if err := tenants.CreateKeysetFile(keyset); err != nil {
+		t.Fatal(err)
+	}
+	vault, err := tenants.OpenKeysetFile(keyset)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := signin.New(kept, vault, limit.NewFailures(), time.Now, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kept, in
+}
+
+// comeIn signs somebody in by an invitation, and returns their recovery codes.
+func comeIn(t *testing.T, in *signin.SignIn, console string, at tenants.MerchantID, role tenants.Role, email string) (*http.Client, []string) {
+	t.Helper()
+	link, _, err := in.Invite(t.Context(), "test", at, role, email)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	shown := fetch(t, client, http.MethodGet, console+"/invitations/"+link, nil)
+	_, rest, _ := strings.Cut(shown.body, "data-factor>")
+	secret, _, _ := strings.Cut(rest, "<")
+	code, err := totp.GenerateCode(secret, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := url.Values{"name": {pagetest.Hostile}, "password": {"a sentence of five words"}, "code": {code}}
+	got := fetch(t, client, http.MethodPost, console+"/invitations/"+link, form)
+	codes := regexp.MustCompile(`[a-z2-7]{4}(-[a-z2-7]{4}){3}`).FindAllString(got.body, -1)
+	if got.status != http.StatusOK || len(codes) != 10 {
+		t.Fatalf("%s can't come in: %d %s", email, got.status, got.body)
+	}
+	return client, codes
 }
 
 type fetched struct {

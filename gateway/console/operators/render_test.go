@@ -26,6 +26,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console/page"
+	"github.com/seed-f006e74d/gerbang/gateway/console/page/pagetest"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -84,7 +85,7 @@ var answers = []struct {
 }
 
 // hostile stands in every text.
-const hostile = `"><script>x</script>`
+const hostile = pagetest.Hostile
 
 // visits is who visits.
 const visits = "ayu@example.com"
@@ -102,7 +103,7 @@ func (a admin) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		value := reflect.New(reflect.TypeOf(answer.value))
 		if !a.empty {
-			fill(value.Elem(), 0)
+			pagetest.Fill(value.Interface())
 		}
 		switch v := value.Interface().(type) {
 		case *adminapi.PolicyVersion:
@@ -133,54 +134,6 @@ func (a admin) answer(value any) (*http.Response, error) {
 		a.t.Error(err)
 	}
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(append(text, '\n')))}, nil
-}
-
-// fill gives every field a value.
-func fill(v reflect.Value, depth int) {
-	if v.Type() == reflect.TypeFor[time.Time]() {
-		v.Set(reflect.ValueOf(time.Date(2026, 1, 31, 3, 4, 5, 0, time.UTC)))
-		return
-	}
-	if v.Type() == reflect.TypeFor[json.RawMessage]() {
-		v.SetBytes([]byte(`{"a":"` + "b" + `"}`))
-		return
-	}
-	switch v.Kind() {
-	case reflect.String:
-		v.SetString(hostile)
-	case reflect.Bool:
-		v.SetBool(true)
-	case reflect.Int, reflect.Int64:
-		v.SetInt(12345)
-	case reflect.Uint16:
-		v.SetUint(443)
-	case reflect.Float64:
-		v.SetFloat(2.5)
-	case reflect.Pointer:
-		if depth < 6 {
-			v.Set(reflect.New(v.Type().Elem()))
-			fill(v.Elem(), depth+1)
-		}
-	case reflect.Slice:
-		if depth < 6 {
-			v.Set(reflect.MakeSlice(v.Type(), 2, 2))
-			fill(v.Index(0), depth+1)
-			fill(v.Index(1), depth+1)
-		}
-	case reflect.Map:
-		v.Set(reflect.MakeMap(v.Type()))
-		value := reflect.New(v.Type().Elem()).Elem()
-		fill(value, depth+1)
-		v.SetMapIndex(reflect.ValueOf("name").Convert(v.Type().Key()), value)
-	case reflect.Interface:
-		v.Set(reflect.ValueOf(hostile))
-	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(v.Field(i), depth+1)
-		}
-	default:
-		panic("fill: " + v.Type().String())
-	}
 }
 
 // people are a store with one person; what it does not implement must not be asked.
