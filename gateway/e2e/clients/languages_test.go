@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -103,6 +104,25 @@ func external(t *testing.T, command *exec.Cmd, tasks []task) []outcome {
 	return outcomes
 }
 
+// inMain is the program around the lines in Go.
+const inMain = `package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/sdk/merchant"
+)
+
+func main() {
+%s}
+`
+
 func inGo(t *testing.T) (run func(*testing.T, []task) []outcome, readme func(*testing.T) *exec.Cmd) {
 	t.Helper()
 	return func(t *testing.T, tasks []task) []outcome {
@@ -115,7 +135,7 @@ func inGo(t *testing.T) (run func(*testing.T, []task) []outcome, readme func(*te
 		}, func(t *testing.T) *exec.Cmd {
 			t.Helper()
 			program := filepath.Join(t.TempDir(), "main.go")
-			write(t, program, lines(t, "README.md", "go"))
+			write(t, program, fmt.Appendf(nil, inMain, lines(t, "README.md", "go")))
 			command := exec.CommandContext(t.Context(), "go", "run", program)
 			command.Dir = absolute(t, harness.Root)
 			return command
