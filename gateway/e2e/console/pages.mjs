@@ -63,6 +63,11 @@ await story(async (somebody) => {
   await owner.seen("pages-nothing");
   await page.goto(new URL("/profile", OWNER_URL).href);
   await owner.seen("pages-profile");
+  await page.click("main a[href='/profile/authenticator']");
+  await page.waitForURL(/\/confirm/);
+  await owner.fresh();
+  await page.waitForSelector("[data-factor]");
+  await owner.seen("pages-authenticator");
   await page.goto(own("test", "/callbacks"));
   await owner.does(() => page.click("form[action$='/callbacks/secret'] [value=rotate]"), "#secret");
   await owner.seen("pages-callback-secret");
