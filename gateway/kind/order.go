@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
@@ -83,10 +82,6 @@ func (k *Order) Prepare(ctx context.Context, r lifecycle.Request, draft *movemen
 	return "", nil
 }
 
-func failed(q sdk.Quoted) sdk.Result {
-	return sdk.Result{Outcome: q.Outcome, Blame: q.Blame, Refusal: q.Refusal, Detail: q.Detail}
-}
-
 // chargeOf is how an order is paid from the balance.
 func chargeOf(quoted sdk.Quoted, c lifecycle.Connection) movement.Charge {
 	switch {
@@ -96,14 +91,6 @@ func chargeOf(quoted sdk.Quoted, c lifecycle.Connection) movement.Charge {
 		return movement.Held
 	}
 	return movement.Charged
-}
-
-// longestQuote bounds the data of a quote, in bytes.
-const longestQuote = 16 << 10
-
-// keepable tells whether the data of a quote can be kept and given back.
-func keepable(data json.RawMessage) bool {
-	return len(data) == 0 || len(data) <= longestQuote && utf8.Valid(data) && json.Valid(data)
 }
 
 // unpriced is the error of a quote that can't be used.

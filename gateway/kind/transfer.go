@@ -17,6 +17,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // Transfer is money out, from a merchant's wallet to another or to a bank. It can't
@@ -135,7 +136,7 @@ func (k *Transfer) Delivered(ctx context.Context, receipt movement.ID) {
 // Prepare asks who the recipient is and what the transfer costs, and counts it
 // against the policy's payout limits.
 func (k *Transfer) Prepare(ctx context.Context, r lifecycle.Request, draft *movement.Movement, c lifecycle.Connection) (remark string, err error) {
-	if err := k.lifecycle.TransfersPaused(ctx, r); err != nil {
+	if err := k.lifecycle.Paused(ctx, r, tenants.PauseTransfers, "Transfers are"); err != nil {
 		return "", err
 	}
 	op := r.Operation

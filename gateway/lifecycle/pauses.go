@@ -30,16 +30,16 @@ func (l *Lifecycle) paused(ctx context.Context, r Request, c Connection) error {
 	return nil
 }
 
-// TransfersPaused is the error of transfers that operators have paused, for the
-// request's merchant or for all; nil where they go on.
-func (l *Lifecycle) TransfersPaused(ctx context.Context, r Request) error {
+// Paused is the error of what operators have paused for the request's merchant or for all,
+// nil where it goes on. Words say what it is: "Transfers are".
+func (l *Lifecycle) Paused(ctx context.Context, r Request, what tenants.Pausable, words string) error {
 	platform, err := l.ofAll(ctx)
 	if err != nil {
 		return err
 	}
 	for _, account := range []*tenants.Account{platform, r.Identity.Account} {
-		if p, is := pauseOf(account, tenants.PauseTransfers, "", r.Identity.Mode); is {
-			return refusedBy(p, "Transfers are")
+		if p, is := pauseOf(account, what, "", r.Identity.Mode); is {
+			return refusedBy(p, words)
 		}
 	}
 	return nil
