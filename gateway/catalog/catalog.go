@@ -219,6 +219,11 @@ func compile(provider string, m *manifest.Manifest, declared manifest.Operation)
 	if op.properties, err = readProperties(declared.Request); err != nil {
 		return nil, err
 	}
+	if !slices.ContainsFunc(op.properties, func(p property) bool { return !slices.Contains(op.Filter, p.name) }) {
+		if op.nothing, err = op.Canonical(Document{}); err != nil {
+			return nil, err
+		}
+	}
 	if op.shown, err = shownOf(declared.Response); err != nil {
 		return nil, err
 	}

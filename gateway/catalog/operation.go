@@ -44,6 +44,7 @@ type Operation struct {
 	request    *jsonschema.Schema
 	result     *jsonschema.Schema
 	properties []property
+	nothing    json.RawMessage     // what a query asks that has no fields but those the gateway filters by
 	answers    map[string]bool     // the properties of the response schema
 	echoes     []string            // what its response repeats of a request
 	results    []string            // what its response shows of the provider's result
@@ -89,6 +90,15 @@ func (op *Operation) Question(body Document) Document {
 		return slices.Contains(op.Filter, name) || !slices.ContainsFunc(op.properties, func(p property) bool { return p.name == name })
 	})
 	return question
+}
+
+// Asked returns what a query asks in its canonical form, which is kept where it asks
+// nothing.
+func (op *Operation) Asked(body Document) (json.RawMessage, error) {
+	if op.nothing != nil {
+		return op.nothing, nil
+	}
+	return op.Canonical(op.Question(body))
 }
 
 // Declared names what the operation's manifest says of it, "" where there is none.

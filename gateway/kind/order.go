@@ -55,7 +55,7 @@ func (k *Order) Prepare(ctx context.Context, r lifecycle.Request, draft *movemen
 	if quoted.Outcome != sdk.Done {
 		return "", k.lifecycle.Unanswered(ctx, op, c, failed(quoted), "what it costs")
 	}
-	price, err := quoted.Price.Add(lifecycle.Added(r, c).Of(name))
+	price, err := quoted.Price.Add(lifecycle.Added(r, c.Owner).Of(name))
 	if err != nil || quoted.Price <= 0 || quoted.Fee < 0 || quoted.Fee > quoted.Price || quoted.Cost <= 0 || quoted.Cost > price {
 		// Sold below its cost, or no price at all: somebody has to see to it first.
 		cause := fmt.Errorf("quote: price %v, fee %v, cost %v, sold for %v", quoted.Price, quoted.Fee, quoted.Cost, price)

@@ -288,11 +288,12 @@ type Connection struct {
 	Account string // its name at the provider, "" where the manifest names none
 	// ReportsLate is how late lines of its statement may be, where there is one.
 	ReportsLate time.Duration
+
+	sealed Sealed
 }
 
-// SharedBy names who shares answers: those who use a connection as it is now. Other
-// credentials may be another account, to which nothing of this one applies.
-func (c Connection) SharedBy() string { return c.MerchantID + "@" + strconv.FormatInt(c.Version, 10) }
+// Sealed is the account as it was before it was opened.
+func (c Connection) Sealed() Sealed { return c.sealed }
 
 // SameAccount tells whether a connection still reaches the account at the provider
 // that a movement was sent on. Where nothing names one of them, other credentials may
@@ -314,17 +315,38 @@ func (c Connection) anotherAccount(m movement.Movement) bool {
 // and not one that can't be used now.
 var ErrNotConnected = errors.New("lifecycle: not connected")
 
-// Connect opens the account that a merchant's operations use: its own at the
-// provider, or else the platform's, where the provider's operations run on that.
-func (l *Lifecycle) Connect(ctx context.Context, op *catalog.Operation, account *tenants.Account, mode string) (Connection, error) {
+// Sealed is an account at a provider that is not opened yet.
+type Sealed struct {
+	tenants.Connection
+	Owner manifest.Owner
+}
+
+// SharedBy names who shares answers: those who use a connection as it is now. Other
+// credentials may be another account, to which nothing of this one applies.
+func (s Sealed) SharedBy() string {
+	return string(s.MerchantID) + "@" + strconv.FormatInt(s.Version, 10)
+}
+
+// Connected finds the account that a merchant's operations use: its own at the provider,
+// or else the platform's, where the provider's operations run on that.
+func (l *Lifecycle) Connected(ctx context.Context, op *catalog.Operation, account *tenants.Account, mode string) (Sealed, error) {
 	own, ok := account.Connection(tenants.Mode(mode), tenants.Provider(op.Provider))
 	switch {
 	case ok:
-		return l.open(op, own, manifest.OwnerMerchant)
+		return Sealed{own, manifest.OwnerMerchant}, nil
 	case op.Manifest.Owner == manifest.OwnerPlatform:
 		return l.platform(ctx, op, mode)
 	}
-	return Connection{}, fault.New(fault.ProviderUnavailable, "This merchant has no connection to the provider in this mode yet.").Because(ErrNotConnected)
+	return Sealed{}, fault.New(fault.ProviderUnavailable, "This merchant has no connection to the provider in this mode yet.").Because(ErrNotConnected)
+}
+
+// Connect opens the account that a merchant's operations use.
+func (l *Lifecycle) Connect(ctx context.Context, op *catalog.Operation, account *tenants.Account, mode string) (Connection, error) {
+	sealed, err := l.Connected(ctx, op, account, mode)
+	if err != nil {
+		return Connection{}, err
+	}
+	return l.Unseal(op, sealed)
 }
 
 // Reconnect opens the account that a movement was sent on, as it is now. The operation
@@ -334,7 +356,11 @@ func (l *Lifecycle) Reconnect(ctx context.Context, op *catalog.Operation, m move
 		return Connection{}, fault.New(fault.ProviderUnavailable, "The provider is not available at the moment.").Because(err)
 	}
 	if m.ConnectionOwner == manifest.OwnerPlatform {
-		return l.platform(ctx, op, m.Owner.Mode)
+		sealed, err := l.platform(ctx, op, m.Owner.Mode)
+		if err != nil {
+			return Connection{}, err
+		}
+		return l.Unseal(op, sealed)
 	}
 	account, err := l.Account(ctx, m)
 	if err != nil {
@@ -344,28 +370,29 @@ func (l *Lifecycle) Reconnect(ctx context.Context, op *catalog.Operation, m move
 	if !ok {
 		return Connection{}, fault.New(fault.ProviderUnavailable, "This merchant has no connection to the provider in this mode any more.")
 	}
-	return l.open(op, own, manifest.OwnerMerchant)
+	return l.Unseal(op, Sealed{own, manifest.OwnerMerchant})
 }
 
-func (l *Lifecycle) platform(ctx context.Context, op *catalog.Operation, mode string) (Connection, error) {
+func (l *Lifecycle) platform(ctx context.Context, op *catalog.Operation, mode string) (Sealed, error) {
 	account, err := l.Accounts.Account(ctx, tenants.Platform)
 	if err != nil {
-		return Connection{}, err
+		return Sealed{}, err
 	}
 	shared, ok := account.Connection(tenants.Mode(mode), tenants.Provider(op.Provider))
 	if !ok {
-		return Connection{}, fault.New(fault.ProviderUnavailable, "The provider is not connected in this mode yet.")
+		return Sealed{}, fault.New(fault.ProviderUnavailable, "The provider is not connected in this mode yet.")
 	}
-	return l.open(op, shared, manifest.OwnerPlatform)
+	return Sealed{shared, manifest.OwnerPlatform}, nil
 }
 
-func (l *Lifecycle) open(op *catalog.Operation, c tenants.Connection, owner manifest.Owner) (Connection, error) {
-	opened, err := unseal(l.Vault, c)
+// Unseal opens an account for an operation of its provider.
+func (l *Lifecycle) Unseal(op *catalog.Operation, s Sealed) (Connection, error) {
+	opened, err := unseal(l.Vault, s.Connection)
 	if err != nil {
 		return Connection{}, err
 	}
 	return Connection{
-		Connection: opened, Owner: owner, Account: op.Manifest.AccountIn(opened.Credentials), ReportsLate: op.Manifest.ReportsLateIn(opened.Credentials),
+		Connection: opened, sealed: s, Owner: s.Owner, Account: op.Manifest.AccountIn(opened.Credentials), ReportsLate: op.Manifest.ReportsLateIn(opened.Credentials),
 	}, nil
 }
 

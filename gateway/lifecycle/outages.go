@@ -148,7 +148,7 @@ func (l *Lifecycle) accountOf(ctx context.Context, at host.Outage) string {
 	if !offers || !ok {
 		return ""
 	}
-	opened, err := l.open(op, sealed, manifest.OwnerMerchant)
+	opened, err := l.Unseal(op, Sealed{sealed, manifest.OwnerMerchant})
 	if err != nil {
 		return ""
 	}

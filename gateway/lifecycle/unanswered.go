@@ -64,8 +64,8 @@ func inquired(r sdk.Refusal) *fault.Error {
 
 // Added is what this merchant pays beside the provider's price: nothing where it pays
 // the provider itself.
-func Added(r Request, c Connection) catalog.Added {
-	if c.Owner != manifest.OwnerPlatform {
+func Added(r Request, whose manifest.Owner) catalog.Added {
+	if whose != manifest.OwnerPlatform {
 		return policy.Markup{}
 	}
 	return r.Limits.Markup

@@ -13,7 +13,7 @@ import (
 // ProductNames are the names of what an operation sells, from the list that merchants share, which is asked for where it is
 // too old. The operation has a list of products.
 func (q *Queries) ProductNames(ctx context.Context, op *catalog.Operation, account *tenants.Account, mode tenants.Mode) ([]string, error) {
-	c, err := q.lifecycle.Connect(ctx, op, account, string(mode))
+	c, err := q.lifecycle.Connected(ctx, op, account, string(mode))
 	if err != nil {
 		return nil, err
 	}

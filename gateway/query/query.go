@@ -110,7 +110,7 @@ func (q *Queries) Run(ctx context.Context, r lifecycle.Request) (lifecycle.Answe
 
 // query answers by one call of the plugin, or by none where the answer is shared.
 func (q *Queries) query(ctx context.Context, r lifecycle.Request) (lifecycle.Answer, error) {
-	c, err := q.lifecycle.Connect(ctx, r.Operation, r.Identity.Account, string(r.Identity.Mode))
+	c, err := q.lifecycle.Connected(ctx, r.Operation, r.Identity.Account, string(r.Identity.Mode))
 	if err != nil {
 		return lifecycle.Answer{}, err
 	}
@@ -120,7 +120,7 @@ func (q *Queries) query(ctx context.Context, r lifecycle.Request) (lifecycle.Ans
 		_, refused := errors.Unwrap(fault.From(err)).(lifecycle.SaidNo) //nolint:errorlint // as said
 		return lifecycle.Answer{Refused: refused}, err
 	}
-	finished, err := q.finished(ctx, found, r, lifecycle.Added(r, c))
+	finished, err := q.finished(ctx, found, r, lifecycle.Added(r, c.Owner))
 	if err != nil {
 		return lifecycle.Answer{}, err
 	}
@@ -178,14 +178,14 @@ func read(a answer) (*catalog.Listing, error) {
 }
 
 // find gets the answer to a query, from the provider or from what is shared.
-func (q *Queries) find(ctx context.Context, r lifecycle.Request, op *catalog.Operation, asked catalog.Document, c lifecycle.Connection) (answer, error) {
-	encoded, err := op.Canonical(op.Question(asked))
+func (q *Queries) find(ctx context.Context, r lifecycle.Request, op *catalog.Operation, asked catalog.Document, c lifecycle.Sealed) (answer, error) {
+	encoded, err := op.Asked(asked)
 	if err != nil {
 		return answer{}, err
 	}
 	body := movement.BodyOf(encoded, op.Path) // the same bytes for whoever is asked
 	if op.Cache == 0 {
-		product, _, err := q.Product(ctx, r, c) // before the target, which only the provider can judge
+		product, _, err := q.product(ctx, r, c) // before the target, which only the provider can judge
 		if err != nil {
 			return answer{}, err
 		}
@@ -202,10 +202,10 @@ func (q *Queries) find(ctx context.Context, r lifecycle.Request, op *catalog.Ope
 		return fetched, err
 	}
 	name := cache.Key{
-		Provider: op.Provider, Manifest: op.Manifest.Digest(), Mode: c.Mode, Connection: c.SharedBy(), Path: op.Path, Body: string(encoded),
+		Provider: op.Provider, Manifest: op.Manifest.Digest(), Mode: string(c.Mode), Path: op.Path, Body: string(encoded),
 	}
-	if op.Common {
-		name.Connection = ""
+	if !op.Common {
+		name.Connection = c.SharedBy()
 	}
 	shared, err := q.shared.Get(ctx, name, time.Duration(op.Cache), func(ctx context.Context) (json.RawMessage, error) {
 		fetched, err := fetch(ctx)
@@ -222,7 +222,7 @@ func (q *Queries) find(ctx context.Context, r lifecycle.Request, op *catalog.Ope
 }
 
 // listing is the answer to a query, read.
-func (q *Queries) listing(ctx context.Context, r lifecycle.Request, op *catalog.Operation, asked catalog.Document, c lifecycle.Connection) (*catalog.Listing, error) {
+func (q *Queries) listing(ctx context.Context, r lifecycle.Request, op *catalog.Operation, asked catalog.Document, c lifecycle.Sealed) (*catalog.Listing, error) {
 	found, err := q.find(ctx, r, op, asked, c)
 	if err != nil {
 		return nil, err
@@ -235,8 +235,13 @@ type question struct {
 	body, product json.RawMessage
 }
 
-// ask calls the plugin with a query.
-func (q *Queries) ask(ctx context.Context, r lifecycle.Request, op *catalog.Operation, asked question, c lifecycle.Connection) (json.RawMessage, error) {
+// ask calls the plugin with a query. The account is opened only now: what is shared needs
+// none of its credentials.
+func (q *Queries) ask(ctx context.Context, r lifecycle.Request, op *catalog.Operation, asked question, sealed lifecycle.Sealed) (json.RawMessage, error) {
+	c, err := q.lifecycle.Unseal(op, sealed)
+	if err != nil {
+		return nil, err
+	}
 	if err := q.lifecycle.Available(ctx, r, c); err != nil {
 		return nil, err
 	}
@@ -254,6 +259,10 @@ func (q *Queries) ask(ctx context.Context, r lifecycle.Request, op *catalog.Oper
 // Product finds what a request names in the list of what can be bought. The list is
 // shared and some minutes old; what has changed since, the provider refuses.
 func (q *Queries) Product(ctx context.Context, r lifecycle.Request, c lifecycle.Connection) (item json.RawMessage, name string, err error) {
+	return q.product(ctx, r, c.Sealed())
+}
+
+func (q *Queries) product(ctx context.Context, r lifecycle.Request, c lifecycle.Sealed) (item json.RawMessage, name string, err error) {
 	op := r.Operation
 	if op.Product == nil {
 		return nil, "", nil
