@@ -13,9 +13,11 @@ import (
 type Finished struct {
 	Plain []byte
 
-	kept   bool // for more than one caller
-	name   func() string
-	packed func() []byte
+	kept    bool // for more than one caller
+	naming  sync.Once
+	name    string
+	packing sync.Once
+	packed  []byte
 }
 
 // smallest is from where on an answer is worth packing.
@@ -27,28 +29,28 @@ func Finish(data []byte, kept bool) *Finished {
 	const head, tail = `{"success":true,"data":`, "}\n"
 	plain := make([]byte, 0, len(head)+len(data)+len(tail))
 	plain = append(append(append(plain, head...), data...), tail...)
-	return &Finished{
-		Plain: plain, kept: kept,
-		name: sync.OnceValue(func() string {
-			sum := sha256.Sum256(plain)
-			return `W/"` + base64.RawURLEncoding.EncodeToString(sum[:18]) + `"`
-		}),
-		packed: sync.OnceValue(func() []byte { return pack(plain) }),
-	}
+	return &Finished{Plain: plain, kept: kept}
 }
 
 // ETag names the content, whatever its encoding.
-func (f *Finished) ETag() string { return f.name() }
+func (f *Finished) ETag() string {
+	f.naming.Do(func() {
+		sum := sha256.Sum256(f.Plain)
+		f.name = `W/"` + base64.RawURLEncoding.EncodeToString(sum[:18]) + `"`
+	})
+	return f.name
+}
 
 // Gzip is the success packed, nil where that is not worth it.
 func (f *Finished) Gzip() []byte {
 	if !f.kept || len(f.Plain) < smallest {
 		return nil
 	}
-	return f.packed()
+	f.packing.Do(func() { f.packed = packed(f.Plain) })
+	return f.packed
 }
 
-func pack(plain []byte) []byte {
+func packed(plain []byte) []byte {
 	var out bytes.Buffer
 	writer := gzip.NewWriter(&out)
 	_, _ = writer.Write(plain) // a buffer takes everything
