@@ -336,18 +336,18 @@ func (p *provider) fails() bool {
 // ready returns the process to call, whose use has begun. While the process is being replaced it waits,
 // as long as a restart usually takes and never past until.
 func (p *provider) ready(ctx context.Context, until time.Time) (*process, error) {
+	running, changed := p.process()
+	if running != nil {
+		return running, nil // nearly always
+	}
 	wait := p.tune.restartWait
 	if !until.IsZero() {
 		wait = min(wait, time.Until(until))
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	for {
-		running, changed := p.process()
-		switch {
-		case running != nil:
-			return running, nil
-		case p.fails():
+	for running == nil {
+		if p.fails() {
 			return nil, errDown
 		}
 		select {
@@ -355,7 +355,9 @@ func (p *provider) ready(ctx context.Context, until time.Time) (*process, error)
 			return nil, errDown
 		case <-changed:
 		}
+		running, changed = p.process()
 	}
+	return running, nil
 }
 
 func (p *provider) process() (*process, <-chan struct{}) {
