@@ -16,7 +16,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
-	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -95,9 +94,20 @@ func (r *Reader) reset() {
 	r.moves, r.before, r.at, r.err = map[int64][]impact.Move{}, movement.ID{}, time.Time{}, nil
 }
 
-// earlier yields the transfers that were decided in the day before a time.
+// earlier yields what was decided in the day before a time and counts against payout
+// limits.
 func (r *Reader) earlier(ctx context.Context, since time.Time, yield func(impact.Past, error) bool) bool {
-	span := store.DecidedRange{Since: since.Add(-day), Before: since.Add(reservedWithin), Merchant: r.Merchant, Kind: string(manifest.Transfer), Most: page}
+	for _, kind := range movement.Kinds() {
+		span := store.DecidedRange{Since: since.Add(-day), Before: since.Add(reservedWithin), Merchant: r.Merchant, Kind: string(kind), Most: page}
+		if rules, _ := movement.RulesOf(kind); rules.Reserves == movement.ReserveLimits && !r.decided(ctx, span, since, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// decided yields what was decided in a span and before a time.
+func (r *Reader) decided(ctx context.Context, span store.DecidedRange, since time.Time, yield func(impact.Past, error) bool) bool {
 	for {
 		found, err := r.Records.MovementsDecided(ctx, span)
 		for _, m := range found {
@@ -216,8 +226,8 @@ func (r *Reader) move(m movement.Movement) impact.Move {
 		return out
 	}
 	if op.Quote {
-		out.Input.Quote = quoteOf(m)
-		if m.Kind == manifest.Order {
+		out.Input.Quote = quoteOf(op.Rules, m)
+		if op.Rules.Reserves == movement.ReserveBalance {
 			out.Input.Amount = nil // rules saw none before the price
 		}
 	}
@@ -236,8 +246,8 @@ func (r *Reader) move(m movement.Movement) impact.Move {
 }
 
 // quoteOf is what rules saw of a movement's quote.
-func quoteOf(m movement.Movement) map[string]any {
-	if m.Kind == manifest.Order {
+func quoteOf(rules movement.Rules, m movement.Movement) map[string]any {
+	if rules.Reserves == movement.ReserveBalance {
 		return map[string]any{"price": int64(m.Amount)}
 	}
 	quote := map[string]any{"fee": int64(m.Fee), "name_match": nil}
