@@ -105,7 +105,7 @@ func LoadDir(dir string) (Source, error) {
 // directories are passed over. Rules may be missing: `data.json` alone is all that changing a limit needs. A directory
 // without `data.json` is no set: errNoPolicy.
 func ReadDir(dir string) (Source, error) {
-	entries, err := os.ReadDir(dir)
+	names, err := filesOf(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("policy: %s: %w: the directory does not exist; make it and write the default set into it",
 			dir, errNoPolicy)
@@ -114,25 +114,41 @@ func ReadDir(dir string) (Source, error) {
 		return nil, fmt.Errorf("policy: %w", err)
 	}
 	found := Source{}
-	for _, entry := range entries {
-		name := entry.Name()
-		if strings.HasPrefix(name, ".") || (name != dataFile && !strings.HasSuffix(name, ruleSuffix)) {
-			continue
-		}
+	for _, name := range names {
 		if found[name], err = readFile(filepath.Join(dir, name)); err != nil {
 			return nil, fmt.Errorf("policy: %w", err)
 		}
 	}
 	if _, ok := found[dataFile]; !ok {
-		return nil, fmt.Errorf("policy: %s: %w: a set has a %s, and rules (*.rego) unless the default ones are wanted; "+
+		return nil, fmt.Errorf("policy: %s: %w: a set has a %s, and rules (*.rego) unless it goes with those in force; "+
 			"write the default set there to begin with", dir, errNoPolicy, dataFile)
 	}
 	return found, nil
 }
 
-// WriteDir writes a set's files into a directory, which is made where it is missing. Files that are there are replaced;
-// others stay.
+// filesOf are the names of the files of a set in a directory.
+func filesOf(dir string) (names []string, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		if name := entry.Name(); !strings.HasPrefix(name, ".") && (name == dataFile || strings.HasSuffix(name, ruleSuffix)) {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}
+
+// WriteDir writes a set's files into a directory, which is made where it is missing. Files of their names are replaced. Where
+// the directory has others of a set nothing is written: with them it would be another set.
 func (s Source) WriteDir(dir string) error {
+	names, err := filesOf(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("policy: %w", err)
+	}
+	others := slices.DeleteFunc(names, func(name string) bool { return s[name] != nil })
+	if len(others) > 0 {
+		return fmt.Errorf("policy: %s has files that are not of this set, and a push would take them in: %s; remove them, or name another directory",
+			dir, strings.Join(others, ", "))
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("policy: %w", err)
 	}

@@ -30,6 +30,23 @@ func load(t *testing.T, dir string) Source {
 	return source
 }
 
+// TestWriteDirBesideAnotherSet: a directory with files that are not of the set would be another set at its next push.
+func TestWriteDirBesideAnotherSet(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for range 2 { // its own files are replaced
+		if err := Default().WriteDir(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "old.rego"), []byte("package gerbang\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Default().WriteDir(dir); err == nil || !strings.Contains(err.Error(), "old.rego") {
+		t.Errorf("beside a file of another set: %v", err)
+	}
+}
+
 func TestTheDefaultGoesIntoADirectoryAndBack(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a", "policy")

@@ -50,6 +50,21 @@ type PolicyFinding struct {
 	Merchants int    `json:"merchants"` // whom it is about
 }
 
+// PolicyTest is what a push would find in a set, which is not kept.
+type PolicyTest struct {
+	Version  string          `json:"version"`
+	Rules    string          `json:"rules,omitempty"` // the version whose rules were taken, where the set has none
+	Good     bool            `json:"good"`
+	Findings []PolicyFinding `json:"findings"`
+}
+
+// PolicyDiff is how one version becomes another.
+type PolicyDiff struct {
+	A     string            `json:"a"`
+	B     string            `json:"b"`
+	Files map[string]string `json:"files"` // those that differ, as diff -u writes them, by name
+}
+
 // ActivatePolicy puts a version in force, or rolls back.
 type ActivatePolicy struct {
 	// Replaces is the version that has to be in force; the one that is, unless given.
@@ -105,6 +120,16 @@ type SchemaRange struct {
 // error.
 func (c *Client) PushPolicy(ctx context.Context, p NewPolicy) (PolicyVersion, error) {
 	return post[PolicyVersion](ctx, c, "/admin/policies", p)
+}
+
+// TestPolicy judges a set as a push does, and keeps nothing.
+func (c *Client) TestPolicy(ctx context.Context, files map[string]string) (PolicyTest, error) {
+	return post[PolicyTest](ctx, c, "/admin/policy/test", NewPolicy{Files: files})
+}
+
+// PolicyDiff tells how one version becomes another, each named by its beginning, or active.
+func (c *Client) PolicyDiff(ctx context.Context, a, b string) (PolicyDiff, error) {
+	return get[PolicyDiff](ctx, c, "/admin/policies/"+url.PathEscape(a)+"/diff/"+url.PathEscape(b))
 }
 
 // Policies lists the versions, the newest first.

@@ -222,6 +222,7 @@ func (c *Console) handlers() map[string]func(*call) (any, error) {
 		"POST /admin/plugins/{provider}/restart":                         body(c.restartPlugin),
 		"GET /admin/movements/{movement}":                                c.showMovement,
 		"POST /admin/movements/{movement}/override":                      body(c.overrideMovement),
+		"POST /admin/policy/test":                                        c.judged(body(c.testPolicy)),
 		"POST /admin/policy/try":                                         c.judged(body(c.tryPolicy)),
 		"GET /admin/operator-tokens":                                     c.listOperatorTokens,
 		"POST /admin/operator-tokens":                                    body(c.createOperatorToken),
@@ -232,6 +233,7 @@ func (c *Console) handlers() map[string]func(*call) (any, error) {
 		"GET /admin/policies":                                            c.listPolicies,
 		"POST /admin/policies":                                           c.judged(body(c.pushPolicy)),
 		"GET /admin/policies/{version}":                                  c.showPolicy,
+		"GET /admin/policies/{version}/diff/{other}":                     c.diffPolicies,
 		"POST /admin/policies/{version}/activate":                        body(c.activatePolicy),
 		"POST /admin/policies/rollback":                                  body(c.rollBackPolicy),
 		"GET /admin/policies/activations/{activation}":                   c.showActivation,
@@ -306,7 +308,7 @@ func ofOperators(r *http.Request) bool {
 
 // largest is how large a request's body may be.
 func largest(r *http.Request) int64 {
-	if slices.Contains([]string{"/admin/policies", "/admin/policy/try", "/admin/plugin-approvals", impactPath}, r.URL.Path) {
+	if slices.Contains([]string{"/admin/policies", "/admin/policy/test", "/admin/policy/try", "/admin/plugin-approvals", impactPath}, r.URL.Path) {
 		return adminapi.MaxPolicy
 	}
 	return jsonbody.Max

@@ -3,12 +3,14 @@ package console
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/linediff"
 	"github.com/seed-f006e74d/gerbang/gateway/rollout"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
@@ -29,12 +31,8 @@ func (c *Console) pushPolicy(x *call, wanted adminapi.NewPolicy) (any, error) {
 	if !plain(wanted.Force, 0, maxReason) {
 		return nil, fault.Invalid("force", "must have at most 500 characters, without control characters")
 	}
-	source := policy.Source{}
-	for name, content := range wanted.Files {
-		source[name] = []byte(content)
-	}
 	v, pushed, err := c.deps.Publisher.Push(x.request.Context(), rollout.Push{
-		Source: source, Author: x.operator.Name, Message: wanted.Message, Force: wanted.Force,
+		Source: sourceOf(wanted.Files), Author: x.operator.Name, Message: wanted.Message, Force: wanted.Force,
 	})
 	if err != nil {
 		return nil, policyFault(err)
@@ -42,6 +40,49 @@ func (c *Console) pushPolicy(x *call, wanted adminapi.NewPolicy) (any, error) {
 	document := c.policyDocument(v)
 	document.Existed = !pushed
 	return document, nil
+}
+
+func sourceOf(files map[string]string) policy.Source {
+	source := policy.Source{}
+	for name, content := range files {
+		source[name] = []byte(content)
+	}
+	return source
+}
+
+// testPolicy judges a set as a push does. Message and force count for nothing.
+func (c *Console) testPolicy(x *call, wanted adminapi.NewPolicy) (any, error) {
+	version, rules, findings, err := c.deps.Publisher.Test(x.request.Context(), sourceOf(wanted.Files))
+	if err != nil {
+		return nil, policyFault(err)
+	}
+	return adminapi.PolicyTest{
+		Version: string(version), Rules: string(rules), Good: !policy.Refused(findings, false), Findings: findingDocuments(findings),
+	}, nil
+}
+
+// diffPolicies tells how one version becomes another.
+func (c *Console) diffPolicies(x *call) (any, error) {
+	var versions [2]store.PolicyVersion
+	names := policy.Source{}
+	for i, of := range []string{"version", "other"} {
+		version, err := c.policyNamed(x, x.request.PathValue(of))
+		if err != nil {
+			return nil, err
+		}
+		if versions[i], err = c.deps.Policies.PolicyVersion(x.request.Context(), version); err != nil {
+			return nil, policyFault(err)
+		}
+		maps.Copy(names, versions[i].Source)
+	}
+	a, b := versions[0], versions[1]
+	out := adminapi.PolicyDiff{A: string(a.Version), B: string(b.Version), Files: map[string]string{}}
+	for name := range names {
+		if diff := linediff.Of(string(a.Source[name]), string(b.Source[name])); diff != "" {
+			out.Files[name] = diff
+		}
+	}
+	return out, nil
 }
 
 func (c *Console) listPolicies(x *call) (any, error) {
@@ -84,7 +125,11 @@ func (c *Console) showPolicy(x *call) (any, error) {
 
 // policyVersion is the one that the path names.
 func (c *Console) policyVersion(x *call) (policy.Version, error) {
-	text := x.request.PathValue("version")
+	return c.policyNamed(x, x.request.PathValue("version"))
+}
+
+// policyNamed is the version of a name: its beginning, or active.
+func (c *Console) policyNamed(x *call, text string) (policy.Version, error) {
 	if text == versionInForce {
 		head, err := c.deps.Policies.PolicyHead(x.request.Context())
 		return head.Version, policyFault(err)
@@ -218,15 +263,20 @@ func replicaState(r store.Replica, now time.Time) string {
 func (c *Console) policyDocument(v store.PolicyVersion) adminapi.PolicyVersion {
 	document := adminapi.PolicyVersion{
 		Version: string(v.Version), Number: v.Number, State: string(v.State), StateAt: v.StateAt, Author: v.Author, Message: v.Message,
-		Forced: v.Forced, Predecessor: string(v.Predecessor), PushedAt: v.PushedAt, Findings: make([]adminapi.PolicyFinding, len(v.Findings)),
+		Forced: v.Forced, Predecessor: string(v.Predecessor), PushedAt: v.PushedAt, Findings: findingDocuments(v.Findings),
 		Unsigned: c.deps.Publisher.Vault.VerifyPolicy(v.MAC, v.Digest()) != nil,
 	}
-	for i, f := range v.Findings {
-		document.Findings[i] = adminapi.PolicyFinding{
+	return document
+}
+
+func findingDocuments(findings []policy.Finding) []adminapi.PolicyFinding {
+	documents := make([]adminapi.PolicyFinding, len(findings))
+	for i, f := range findings {
+		documents[i] = adminapi.PolicyFinding{
 			Check: string(f.Check), Warning: f.Warning, File: f.File, Line: f.Line, Col: f.Col, Reason: f.Reason, Merchants: f.Merchants,
 		}
 	}
-	return document
+	return documents
 }
 
 // policyFault says what an operator can do about it.

@@ -105,6 +105,17 @@ func TestPolicies(t *testing.T) {
 	if err != nil || shown.Version != v.Version || len(shown.Files) != len(policy.Default()) || shown.Files["data.json"] != push.Files["data.json"] {
 		t.Errorf("%d files of %s, %v", len(shown.Files), shown.Version, err)
 	}
+	diff, err := w.PolicyDiff(t.Context(), first[:8], "active")
+	if err != nil || diff.A != first || diff.B != v.Version || len(diff.Files) != 1 || !strings.HasPrefix(diff.Files["data.json"], "@@ -1,") {
+		t.Errorf("%+v, %v", diff, err)
+	}
+	tested, err := w.TestPolicy(t.Context(), map[string]string{"data.json": "{}"})
+	if err != nil || !tested.Good || tested.Rules != v.Version || tested.Version == v.Version {
+		t.Errorf("%+v, %v", tested, err)
+	}
+	if after, err := w.Policies(t.Context()); err != nil || len(after) != len(list) {
+		t.Errorf("a test keeps something: %+v, %v", after, err)
+	}
 	replicas, err := w.Replicas(t.Context())
 	if err != nil || len(replicas) != 1 || replicas[0].State != "live" || replicas[0].HeadIsHere || replicas[0].Binary != "v1.2" || replicas[0].Plugins["bank"] != "ab" || replicas[0].Schema.From == 0 {
 		t.Errorf("%+v, %v", replicas, err)

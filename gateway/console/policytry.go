@@ -79,11 +79,7 @@ func (c *Console) setToTry(ctx context.Context, wanted adminapi.PolicyCase) (*po
 // setOf compiles files that are no version, read as a push reads them: data.json alone
 // goes with the rules in force. The context's deadline is tryPolicyTime.
 func (c *Console) setOf(ctx context.Context, files map[string]string) (*policy.Set, error) {
-	source := policy.Source{}
-	for name, content := range files {
-		source[name] = []byte(content)
-	}
-	source, err := c.deps.Publisher.Whole(ctx, source)
+	source, err := c.deps.Publisher.Whole(ctx, sourceOf(files))
 	if err != nil {
 		return nil, err
 	}

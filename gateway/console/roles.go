@@ -80,6 +80,7 @@ var permissions = map[string]permission{
 	"GET /admin/replicas":                               read,
 	"GET /admin/policies":                               read,
 	"GET /admin/policies/{version}":                     read,
+	"GET /admin/policies/{version}/diff/{other}":        read,
 	"GET /admin/policies/activations/{activation}":      read,
 
 	"POST /admin/merchants/{merchant}/callbacks/resend":  sendCallbacks,
@@ -100,6 +101,7 @@ var permissions = map[string]permission{
 	"POST /admin/merchants/{merchant}/labels":                changePolicy,
 	"POST /admin/merchants/{merchant}/limits":                changePolicy,
 	"POST /admin/merchants/{merchant}/limits/{limit}/remove": changePolicy,
+	"POST /admin/policy/test":                                changePolicy,
 	"POST /admin/policy/try":                                 changePolicy,
 	"POST " + impactPath:                                     changePolicy,
 	"POST /admin/policies":                                   changePolicy,

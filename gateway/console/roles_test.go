@@ -31,7 +31,7 @@ var mayChange = map[console.Role][]string{
 		"POST /admin/movements/{movement}/override", "POST /admin/movements/{movement}/assign", "POST /admin/exceptions/resolve",
 	},
 	console.RolePolicy: {
-		"POST /admin/policies", "POST /admin/policies/{version}/activate", "POST /admin/policies/rollback", "POST /admin/policy/try", "POST /admin/policy/impact",
+		"POST /admin/policies", "POST /admin/policies/{version}/activate", "POST /admin/policies/rollback", "POST /admin/policy/test", "POST /admin/policy/try", "POST /admin/policy/impact",
 		"POST /admin/merchants/{merchant}/tier", "POST /admin/merchants/{merchant}/labels", "POST /admin/merchants/{merchant}/limits", "POST /admin/merchants/{merchant}/limits/{limit}/remove",
 	},
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/confine"
+	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -455,8 +456,16 @@ func TestPolicies(t *testing.T) {
 	if code, p := run(t, nil, "", "policy", "export", dir); code != exitRefused || !strings.Contains(p.errors.String(), dir) {
 		t.Errorf("export over it: exit code %d: %s", code, &p.errors)
 	}
-	if code, p := run(t, nil, "", "policy", "test", dir); code != exitOK || !strings.Contains(p.output.String(), "good") {
-		t.Errorf("test: exit code %d: %s", code, &p.errors)
+	if code, p := run(t, nil, "", "policy", "test", dir); code != exitOK || !strings.Contains(p.output.String(), "good") ||
+		!strings.Contains(p.output.String(), "Judged without a gateway, with its own rules.") {
+		t.Errorf("test: exit code %d: %s%s", code, &p.output, &p.errors)
+	}
+	alone := t.TempDir()
+	if err := os.WriteFile(alone+"/data.json", policy.Default()["data.json"], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, p := run(t, nil, "", "policy", "test", alone); code != exitOK || !strings.Contains(p.output.String(), "with the default rules.") {
+		t.Errorf("test of data alone: exit code %d: %s%s", code, &p.output, &p.errors)
 	}
 	if err := os.WriteFile(dir+"/broken.rego", []byte("package gerbang\n\nx := \n"), 0o600); err != nil {
 		t.Fatal(err)

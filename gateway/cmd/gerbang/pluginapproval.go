@@ -18,6 +18,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/confine"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
+	"github.com/seed-f006e74d/gerbang/gateway/linediff"
 	"github.com/seed-f006e74d/gerbang/sdk/conformance"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
@@ -222,7 +223,7 @@ func (c *pluginApprove) unchanged(sum string) error {
 
 // tell shows what is to be approved, and how its manifest differs from the one in force.
 func (c *pluginApprove) tell(p *program, sum string, m *manifest.Manifest, was adminapi.Plugin, reach adminapi.PluginReach, evidence, unproven string) error {
-	diff := lineDiff(indented(was.Approval.Manifest), indented(m.Document()))
+	diff := linediff.Of(indented(was.Approval.Manifest), indented(m.Document()))
 	if was.ManifestDigest == m.Digest() {
 		diff = "  the manifest is the one in force\n"
 	}

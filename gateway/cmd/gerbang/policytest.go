@@ -6,63 +6,115 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/policy"
 )
 
 type policyTest struct {
-	Dir string `arg:"" help:"Directory of the policy."`
+	Dir string `arg:"" help:"Directory of the policy. Without .rego files those of the version in force are taken, or, where no gateway is configured, the default ones."`
 }
 
 // testedPolicy is what the command prints with --json.
 type testedPolicy struct {
-	Dir      string           `json:"dir"`
-	Digest   string           `json:"digest,omitempty"` // none where it does not compile
-	Good     bool             `json:"good"`
-	Findings []policy.Finding `json:"findings"`
+	Dir      string                   `json:"dir"`
+	Digest   string                   `json:"digest"`
+	Rules    string                   `json:"rules"` // own, default, or the version whose rules were taken
+	Gateway  bool                     `json:"gateway"`
+	Good     bool                     `json:"good"`
+	Findings []adminapi.PolicyFinding `json:"findings"`
 }
 
-// Run judges the directory as a push does, as far as that can be done without a gateway.
+// Run judges the directory: by a gateway as a push does, where the environment names one,
+// and else as far as that can be done without.
 func (c *policyTest) Run(ctx context.Context, p *program) error {
-	source, err := policy.LoadDir(c.Dir)
+	files, err := policyFiles(c.Dir)
 	if err != nil {
 		return err
 	}
-	set, findings, err := policy.Gate(ctx, source, policy.Facts{})
+	var tested testedPolicy
+	if p.getenv(adminTokenVariable) != "" {
+		tested, err = p.testedThere(ctx, files)
+	} else {
+		tested, err = testedHere(ctx, c.Dir)
+	}
 	if err != nil {
 		return err
 	}
-	return p.judged(c.Dir, set, findings)
+	tested.Dir = c.Dir
+	return p.judged(tested)
 }
 
-// judged prints what was found in a directory, with paths that lead to the files from here. It fails where the findings
-// refuse the policy.
-func (p *program) judged(dir string, set *policy.Set, findings []policy.Finding) error {
-	tested := testedPolicy{Dir: dir, Good: !policy.Refused(findings, false), Findings: []policy.Finding{}}
-	if set != nil {
-		tested.Digest = string(set.Version())
+func (p *program) testedThere(ctx context.Context, files map[string]string) (testedPolicy, error) {
+	admin, err := p.admin()
+	if err != nil {
+		return testedPolicy{}, err
 	}
-	refusals := 0
+	t, err := admin.TestPolicy(ctx, files)
+	tested := testedPolicy{Digest: t.Version, Rules: t.Rules, Gateway: true, Good: t.Good, Findings: t.Findings}
+	if t.Rules == "" {
+		tested.Rules = "own"
+	}
+	return tested, err
+}
+
+func testedHere(ctx context.Context, dir string) (testedPolicy, error) {
+	source, err := policy.LoadDir(dir)
+	if err != nil {
+		return testedPolicy{}, err
+	}
+	_, findings, err := policy.Gate(ctx, source, policy.Facts{})
+	tested := testedPolicy{Digest: string(source.Version()), Rules: "own", Good: !policy.Refused(findings, false), Findings: []adminapi.PolicyFinding{}}
+	if own, err := policy.ReadDir(dir); err == nil && !own.HasRules() {
+		tested.Rules = "default"
+	}
 	for _, f := range findings {
-		f.File = filepath.Join(dir, f.File)
-		tested.Findings = append(tested.Findings, f)
+		tested.Findings = append(tested.Findings, adminapi.PolicyFinding{
+			Check: string(f.Check), Warning: f.Warning, File: f.File, Line: f.Line, Col: f.Col, Reason: f.Reason, Merchants: f.Merchants,
+		})
+	}
+	return tested, err
+}
+
+// judged prints what was found, with paths that lead to the files from here, and by whose
+// rules. It fails where the findings refuse the policy.
+func (p *program) judged(tested testedPolicy) error {
+	refusals := 0
+	for i, f := range tested.Findings {
 		if !f.Warning {
 			refusals++
 		}
 		if !p.json {
-			if _, err := fmt.Fprintln(p.err, f); err != nil {
+			if _, err := fmt.Fprintln(p.err, findingText(tested.Dir, f)); err != nil {
 				return err
 			}
 		}
+		tested.Findings[i].File = filepath.Join(tested.Dir, f.File)
 	}
 	rows := [][]string{{"The policy is good."}, {tested.Digest}}
 	if !tested.Good {
 		rows = nil
 	}
-	if err := p.show(tested, rows...); err != nil || tested.Good {
+	if err := p.show(tested, append(rows, []string{rulesText(tested)})...); err != nil || tested.Good {
 		return err
 	}
 	if refusals == 1 {
 		return errors.New("the policy has a fault")
 	}
 	return fmt.Errorf("the policy has %d faults", refusals)
+}
+
+// rulesText says what the directory was judged with.
+func rulesText(t testedPolicy) string {
+	rules := "its own rules"
+	switch t.Rules {
+	case "own":
+	case "default":
+		rules = "the default rules"
+	default:
+		rules = "the rules in force, of version " + shortVersion(t.Rules)
+	}
+	if t.Gateway {
+		return "Judged by the gateway, with " + rules + "."
+	}
+	return "Judged without a gateway, with " + rules + "."
 }

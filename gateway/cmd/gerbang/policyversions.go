@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -160,7 +161,7 @@ func (*policyList) Run(ctx context.Context, p *program, admin *adminapi.Client) 
 
 type policyShow struct {
 	Version string `arg:"" optional:"" default:"active" help:"The beginning of a version; the one in force unless given."`
-	Export  string `placeholder:"DIR" help:"Write its files into a directory; those of these names are replaced."`
+	Export  string `placeholder:"DIR" help:"Write its files into a directory. Those of these names are replaced; a directory with other .rego files is refused, since a push would take them in."`
 }
 
 // Run prints a version, or writes its files.
@@ -200,29 +201,16 @@ type policyDiff struct {
 
 // Run prints what the second version has differently from the first.
 func (c *policyDiff) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	a, err := admin.Policy(ctx, c.A)
+	diff, err := admin.PolicyDiff(ctx, c.A, c.B)
 	if err != nil {
 		return err
-	}
-	b, err := admin.Policy(ctx, c.B)
-	if err != nil {
-		return err
-	}
-	names := policy.Source{}
-	for _, files := range []map[string]string{a.Files, b.Files} {
-		for name := range files {
-			names[name] = nil
-		}
-	}
-	diffs, text := map[string]string{}, strings.Builder{}
-	for _, name := range names.Names() {
-		if diff := lineDiff(a.Files[name], b.Files[name]); diff != "" {
-			diffs[name] = diff
-			fmt.Fprintf(&text, "--- %s/%s\n+++ %s/%s\n%s", shortVersion(a.Version), name, shortVersion(b.Version), name, diff)
-		}
 	}
 	if p.json {
-		return p.show(map[string]any{"a": a.Version, "b": b.Version, "files": diffs})
+		return p.show(diff)
+	}
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(diff.Files)) {
+		fmt.Fprintf(&text, "--- %s/%s\n+++ %s/%s\n%s", shortVersion(diff.A), name, shortVersion(diff.B), name, diff.Files[name])
 	}
 	_, err = fmt.Fprint(p.out, text.String())
 	return err

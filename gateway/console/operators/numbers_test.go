@@ -3,7 +3,6 @@ package operators
 import (
 	"net/url"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -59,33 +58,5 @@ func TestFormOfArrangesByTheFirstTwoNames(t *testing.T) {
 	}}}
 	if got := formOf(numbers); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v", got)
-	}
-}
-
-func TestDifference(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ before, after, want string }{
-		{"", "", ""},
-		{"a\nb\n", "a\nb\n", " a b"},
-		{"a\nb\nc\n", "a\nx\nc\n", " a-b+x c"},
-		{"", "a\n", "+a"},
-		{"a\n", "", "-a"},
-		{"a\nb\n", "b\na\n", "-a b+a"},
-	} {
-		var got strings.Builder
-		for _, l := range difference(lines(c.before), lines(c.after)) {
-			got.WriteByte(l.Sign)
-			got.WriteString(l.Text)
-		}
-		if got.String() != c.want {
-			t.Errorf("%q to %q: %q, want %q", c.before, c.after, got.String(), c.want)
-		}
-	}
-	far := strings.Split(strings.Repeat("s ", 20)+"x "+strings.Repeat("s ", 20), " ")
-	near := slices.Clone(far)
-	near[20] = "y"
-	found := changes(map[string]string{"f": strings.Join(far, "\n"), "same": "s"}, map[string]string{"f": strings.Join(near, "\n"), "same": "s"})
-	if len(found) != 1 || found[0].File != "f" || len(found[0].Lines) != 2+2*around+2 {
-		t.Errorf("what is far from a change is shown: %+v", found)
 	}
 }

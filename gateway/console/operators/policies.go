@@ -37,14 +37,46 @@ func (c *Console) policy(r *room) error {
 	if err != nil {
 		return err
 	}
+	differs, err := r.admin.PolicyDiff(r.Request.Context(), active.Version, version.Version)
+	if err != nil {
+		return err
+	}
 	var files []file
 	for _, name := range slices.Sorted(maps.Keys(version.Files)) {
 		files = append(files, file{name, version.Files[name]})
 	}
 	return r.Show("policy.html", r.T("Policy")+" "+short(version.Version), map[string]any{
 		"P": version, "Path": policyPath(version.Version), "Active": active.Version, "Here": active.Version == version.Version, "Files": files,
-		"Changes": changes(active.Files, version.Files), "Spans": spans, "Short": short(version.Version), "ActiveShort": short(active.Version),
+		"Changes": changesOf(differs.Files), "Spans": spans, "Short": short(version.Version), "ActiveShort": short(active.Version),
 	})
+}
+
+// change is what differs in a file.
+type change struct {
+	File  string
+	Lines []line
+}
+
+// line is a line of a difference.
+type line struct{ Text string }
+
+// IsOld and IsNew tell templates whose line it is, where it is of one of the two alone.
+func (l line) IsOld() bool { return strings.HasPrefix(l.Text, "-") }
+
+// IsNew is a line that was not there.
+func (l line) IsNew() bool { return strings.HasPrefix(l.Text, "+") }
+
+// changesOf are the files that differ, by name.
+func changesOf(files map[string]string) []change {
+	var all []change
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		of := change{File: name}
+		for text := range strings.Lines(files[name]) {
+			of.Lines = append(of.Lines, line{strings.TrimSuffix(text, "\n")})
+		}
+		all = append(all, of)
+	}
+	return all
 }
 
 // short is a version's name as people say it.

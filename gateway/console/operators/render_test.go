@@ -77,6 +77,7 @@ var answers = []struct {
 	{`POST /admin/operator-tokens.*`, adminapi.CreatedOperatorToken{}},
 	{`GET /admin/policies`, []adminapi.PolicyVersion{}},
 	{`GET /admin/policies/activations/[^/]+`, adminapi.PolicyActivation{}},
+	{`GET /admin/policies/.*/diff/.*`, adminapi.PolicyDiff{}},
 	{`GET /admin/policies/[^/]+`, adminapi.PolicyVersion{}},
 	{`POST /admin/policies`, adminapi.PolicyVersion{}},
 	{`POST /admin/policies/.*`, adminapi.PolicyActivation{}},

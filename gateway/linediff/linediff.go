@@ -1,4 +1,5 @@
-package main
+// Package linediff tells how a text becomes another one, line by line. It must know nothing of what the texts are.
+package linediff
 
 import (
 	"fmt"
@@ -13,9 +14,9 @@ const (
 	mostCells = 16 << 20
 )
 
-// lineDiff is how a text becomes another one, as `diff -u` writes it without the names;
-// "" where they are the same.
-func lineDiff(a, b string) string {
+// Of is how a text becomes another one, as `diff -u` writes it without the names; "" where
+// they are the same.
+func Of(a, b string) string {
 	if a == b {
 		return ""
 	}
