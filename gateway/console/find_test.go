@@ -167,8 +167,8 @@ func TestWhateverHasANameIsFound(t *testing.T) {
 // chance.
 func TestAReferenceThatReadsAsADecisionsIDIsFound(t *testing.T) {
 	t.Parallel()
-	var key decision.Key
-	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) { key = d.Decisions.Key })
+	key := decision.NewKey([]byte("the installation's"))
+	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) { d.Decisions.Key = key })
 	reference := uuid.NewString()
 	for _, err := key.Open(reference, time.Now()); err != nil; _, err = key.Open(reference, time.Now()) {
 		reference = uuid.NewString()
