@@ -18,7 +18,7 @@ type Requests struct {
 // reason where the rule gives every request the same. The limit is the one of the merchant's record as it is now.
 type RequestCount struct {
 	Operation string    `json:"operation"`
-	Verdict   string    `json:"verdict"` // admitted, denied, slowed, over_quota or unjudged
+	Verdict   string    `json:"verdict"` // admitted, invalid, denied, slowed, over_quota or unjudged
 	Rule      string    `json:"rule,omitempty"`
 	Reason    string    `json:"reason,omitempty"`
 	Limit     *LimitUse `json:"limit,omitempty"`

@@ -102,7 +102,7 @@ func (c *Console) explained(ctx context.Context, now time.Time, id string, of mo
 		out.Rule = facts.Rule.String()
 	}
 	if in := e.logged.input; in != nil {
-		out.RequestID, out.ErrorCode = in.RequestID, in.Code
+		out.RequestID, out.ErrorCode, out.Message = in.RequestID, in.Code, in.Message
 	}
 	return e, out, c.explainRule(ctx, e, out)
 }

@@ -66,6 +66,9 @@ func (c *Console) listRequests(x *call) (any, error) {
 // requestCount is a sum with the name of what refused, and how much of its limit is used.
 func (c *Console) requestCount(ctx context.Context, m tenants.Merchant, sum decision.Sum) (adminapi.RequestCount, error) {
 	row := adminapi.RequestCount{Operation: sum.Operation, Verdict: sum.Rule.Verdict(), N: sum.N, Last: sum.Last}
+	if sum.Invalid {
+		row.Verdict, row.Rule = "invalid", "the request is invalid"
+	}
 	if !sum.Rule.Refuses() {
 		return row, nil
 	}

@@ -124,6 +124,7 @@ refusals contains sprintf("Not %d.", [input.amount]) if input.fields.bank == "01
 		sum(decision.Admitted, set.Version(), 100), sum(decision.Admitted, "gone", 10), sum(decision.Rate(0), set.Version(), 5),
 		sum(constant, set.Version(), 4), sum(computed, set.Version(), 3), sum(constant, "gone", 2),
 		{Operation: "/bank/name", Rule: decision.Admitted, N: 1000, Last: at},
+		{Operation: "/bank/name", Version: string(set.Version()), Live: true, Rule: decision.Admitted, Invalid: true, N: 1, Last: at},
 	}
 	found, err := w.Requests(t.Context(), merchant, "live")
 	if err != nil {
@@ -136,7 +137,7 @@ refusals contains sprintf("Not %d.", [input.amount]) if input.fields.bank == "01
 			t.Errorf("%+v, %+v", r, r.Limit)
 		}
 	}
-	if want := []string{"slowed|rate default|", "denied|gerbang.refusals|Not to there.", "denied|gerbang.refusals|", "denied|" + constant.String() + "|", "admitted||"}; !slices.Equal(told, want) {
+	if want := []string{"slowed|rate default|", "denied|gerbang.refusals|Not to there.", "denied|gerbang.refusals|", "denied|" + constant.String() + "|", "invalid|the request is invalid|", "admitted||"}; !slices.Equal(told, want) {
 		t.Errorf("told %q, want %q", told, want)
 	}
 

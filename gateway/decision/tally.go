@@ -11,6 +11,7 @@ type Sum struct {
 	Version   string // of the policy: it numbers the rules
 	Live      bool
 	Rule      Rule
+	Invalid   bool // nothing refused it, and the policy was not asked: its request was invalid
 	N         int64
 	Last      time.Time // the minute of the last one
 }
@@ -36,12 +37,12 @@ func (t *Tally) Add(minute time.Time, packed []byte) error {
 		for _, one := range c.Counts {
 			n += int64(one.N)
 		}
-		sums := t.of[c.Merchant]
+		sums, invalid := t.of[c.Merchant], c.Outcome == Spent && !c.Rule.Refuses()
 		i := slices.IndexFunc(sums, func(s Sum) bool {
-			return s.Rule == c.Rule && s.Live == c.Live && s.Operation == c.Operation && s.Version == c.Version
+			return s.Rule == c.Rule && s.Invalid == invalid && s.Live == c.Live && s.Operation == c.Operation && s.Version == c.Version
 		})
 		if i < 0 {
-			i, sums = len(sums), append(sums, Sum{Operation: c.Operation, Version: c.Version, Live: c.Live, Rule: c.Rule})
+			i, sums = len(sums), append(sums, Sum{Operation: c.Operation, Version: c.Version, Live: c.Live, Rule: c.Rule, Invalid: invalid})
 			t.of[c.Merchant] = sums
 		}
 		sums[i].N += n

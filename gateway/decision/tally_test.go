@@ -28,7 +28,7 @@ func TestTally(t *testing.T) {
 		}
 	}
 	got := tally.Of("a")
-	if len(got) != 2 || got[0].N != 9 || got[0].Last != first.Add(2*time.Minute) || got[1].N != 5 || got[1].Rule != decision.Rate(0) || got[1].Last != first.Add(time.Minute) {
+	if len(got) != 3 || got[0].N != 7 || got[0].Invalid || got[0].Last != first || !got[2].Invalid || got[2].N != 2 || got[1].N != 5 || got[1].Rule != decision.Rate(0) || got[1].Last != first.Add(time.Minute) {
 		t.Errorf("summed %+v", got)
 	}
 	old := series("b", decision.Admitted, decision.Decided, 1)

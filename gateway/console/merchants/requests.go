@@ -53,6 +53,7 @@ var refusing = map[string]string{"rate": "rate ", "quota": "quota "}
 
 // refusals are the rules that have names of the gateway's.
 var refusals = map[string]bool{
+	"the request is invalid":   true,
 	decision.Unjudged.String(): true, decision.NoLimits.String(): true,
 	decision.Suspended.String(): true, decision.Scope.String(): true, decision.NotNamed.String(): true,
 	decision.DayAmount.String(): true, decision.DayCount.String(): true,

@@ -72,6 +72,7 @@ var words = map[string]string{
 	"This one needs what operators alone set, such as the provider's address: send them the credentials in a safe way.":                    "Yang ini memerlukan hal yang hanya diatur operator, seperti alamat penyedia: kirimkan kredensialnya kepada mereka dengan aman.",
 	"This merchant is suspended. Nothing can be changed here until an operator ends that.":                                                 "Merchant ini ditangguhkan. Tidak ada yang dapat diubah di sini sampai operator mengakhirinya.",
 	"Each refusal has a decision id in its answer's headers. It tells what refused the call; of many, the request_id does, too.":           "Setiap penolakan memiliki id keputusan di header jawabannya. Id itu menjelaskan apa yang menolaknya; sering kali request_id juga.",
+	"invalid": "tidak sah", "the request is invalid": "permintaan tidak sah",
 	"Refused and failed calls": "Panggilan yang ditolak dan gagal",
 	"Error":                    "Galat",
 	"None since":               "Tidak ada sejak",
