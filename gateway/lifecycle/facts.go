@@ -225,6 +225,10 @@ func (l *Lifecycle) LogResult(ctx context.Context, m movement.Movement, r sdk.Re
 	case r.Outcome == sdk.Unknown || r.Outcome == sdk.NotSent:
 		level = slog.LevelWarn
 	}
-	l.Log.Log(ctx, level, "provider answered", "movement", m.ID.String(), "provider", m.Provider, "merchant", m.Owner.MerchantID,
-		"mode", m.Owner.Mode, "outcome", r.Outcome.String(), "our_account", r.Blame == sdk.BlameAccount, "detail", r.Detail)
+	if !l.Log.Enabled(ctx, level) { // before the words are found
+		return
+	}
+	l.Log.LogAttrs(ctx, level, "provider answered", slog.String("movement", m.ID.String()), slog.String("provider", m.Provider),
+		slog.String("merchant", m.Owner.MerchantID), slog.String("mode", m.Owner.Mode), slog.String("outcome", r.Outcome.String()),
+		slog.Bool("our_account", r.Blame == sdk.BlameAccount), slog.String("detail", r.Detail))
 }
