@@ -36,7 +36,7 @@ func (instant) Call(context.Context, host.Use, sdk.Call, time.Duration) sdk.Resu
 func BenchmarkCreate(b *testing.B) {
 	w := &world{clock: handClock(), account: newAccount()}
 	engine := New(Dependencies{
-		Store: nowhere{}, Transfers: nowhere{}, Providers: instant{}, Vault: openVault{}, Catalog: offering(), Now: w.now,
+		Store: nowhere{}, Transfers: nowhere{}, Providers: instant{}, Accounts: w, Vault: openVault{}, Catalog: offering(), Now: w.now,
 		Log: slog.New(slog.DiscardHandler),
 	})
 	b.ReportAllocs()
