@@ -1,22 +1,18 @@
 package policy
 
-import (
-	"strings"
+import "github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/open-policy-agent/opa/v1/ast"
-)
+// Names tells whether the set's data or rules have a text, such as the path of an operation,
+// tests aside.
+func (s *Set) Names(text string) bool { return s.texts[text] }
 
-// Names tells whether the set's data or rules have the path of an operation, tests aside.
-func (s *Set) Names(path string) bool { return s.paths[path] }
+// RoutesTo tells whether the rules order providers and the set has the name of one.
+func (s *Set) RoutesTo(provider string) bool { return s.Routes() && s.Names(provider) }
 
-// pathsOf are the texts of a set that may be paths of operations.
-func pathsOf(data map[string]any, modules map[string]*ast.Module) map[string]bool {
-	paths := map[string]bool{}
-	note := func(text string) {
-		if strings.HasPrefix(text, "/") {
-			paths[text] = true
-		}
-	}
+// textsOf are the texts of a set.
+func textsOf(data map[string]any, modules map[string]*ast.Module) map[string]bool {
+	texts := map[string]bool{}
+	note := func(text string) { texts[text] = true }
 	var walk func(value any)
 	walk = func(value any) {
 		switch value := value.(type) {
@@ -42,5 +38,5 @@ func pathsOf(data map[string]any, modules map[string]*ast.Module) map[string]boo
 			return false
 		})
 	}
-	return paths
+	return texts
 }

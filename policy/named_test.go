@@ -18,6 +18,16 @@ func TestNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !set.Names("/coins/buy") || set.Names("/coins/sell") {
-		t.Errorf("named are %v", set.paths)
+		t.Errorf("named are %v", set.texts)
+	}
+	if set.RoutesTo("coins") {
+		t.Error("rules without an order send something to a provider")
+	}
+	source["route.rego"] = []byte("package gerbang\n\nroute := [\"payments\", \"coins\"] if input.amount > 5\n")
+	if set, err = Compile(t.Context(), source); err != nil {
+		t.Fatal(err)
+	}
+	if !set.RoutesTo("coins") || set.RoutesTo("notes") {
+		t.Error("the order names coins, and not notes")
 	}
 }

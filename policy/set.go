@@ -37,7 +37,7 @@ type Set struct {
 	route   question // without a body where no rule answers it
 	routes  bool     // whether one does
 	table   ruleTable
-	paths   map[string]bool // that its data or rules have
+	texts   map[string]bool // that its data or rules have
 
 	// reads tells which costly parts of the input any rule looks at.
 	reads struct{ now, clock, fields, quote bool }
@@ -95,7 +95,7 @@ func newSet(
 		store:      store,
 		txn:        txn,
 		table:      newRuleTable(rules.Modules),
-		paths:      pathsOf(data, rules.Modules),
+		texts:      textsOf(data, rules.Modules),
 		routes:     len(rules.GetRules(routeRef)) > 0,
 		study:      studyTime,
 		kept:       newCache[recordKey, *keptAnswers](keptLimits),

@@ -29,6 +29,9 @@ type Plugin struct {
 	MemoryMB       int64       `json:"memory_mb,omitempty"`
 	Latency        Latency     `json:"latency"`
 	LastErrors     []PastFault `json:"last_errors"` // the newest first
+	// WaitsForRoute says that it takes nothing beside the other providers of its path until
+	// a policy's route names it.
+	WaitsForRoute bool `json:"waits_for_route,omitempty"`
 
 	// Approval is what is in force, nil where the configuration alone names the plugin.
 	Approval *PluginApproval `json:"approval,omitempty"`

@@ -48,6 +48,15 @@ func (op *Operation) Of(provider string) (*Operation, bool) {
 	return op.Candidates[i], true
 }
 
+// WaitsForRoute tells whether a provider serves a path beside others and takes nothing
+// there unless a policy's route names it.
+func (s *Snapshot) WaitsForRoute(provider string) bool {
+	return slices.ContainsFunc(s.operations, func(op *Operation) bool {
+		i := slices.IndexFunc(op.Candidates, func(c *Operation) bool { return c.Provider == provider })
+		return i >= 0 && op.Candidates[i].Unnamed && (i > 0 || !op.Unnamed) // of newcomers alone the first takes all
+	})
+}
+
 // Shown is the operation as a provider serves it, or as all do where that one does so no
 // more: what it made is still told.
 func (op *Operation) Shown(provider string) *Operation {

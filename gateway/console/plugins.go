@@ -35,6 +35,7 @@ func (c *Console) listPlugins(x *call) (any, error) {
 	for _, s := range c.deps.Plugins.Status() {
 		p := pluginDocument(s)
 		p.Owner = string(c.offered.Load().owners[tenants.Provider(s.Provider)])
+		p.WaitsForRoute = c.deps.Catalog.Current().WaitsForRoute(s.Provider) && !c.deps.Policy().RoutesTo(s.Provider)
 		sum := s.SHA256
 		if k, ok := known[s.Provider]; ok {
 			p.Approval = c.knownDocument(k)

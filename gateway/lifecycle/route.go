@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -54,11 +55,11 @@ func (l *Lifecycle) route(ctx context.Context, r Request, draft movement.Movemen
 			passed = l.passOver(ctx, op, r, passed, not.error)
 		}
 	}
-	switch {
-	case undone != nil:
+	if undone != nil {
 		return Answer{}, undone.error
-	case passed == nil:
-		passed = fault.New(fault.ProviderUnavailable, "No provider is there for this at the moment. Nothing was sent.")
+	}
+	if passed == nil || weightOf(passed) == 0 {
+		passed = cmp.Or(l.waiting(ctx, r), passed, error(fault.New(fault.ProviderUnavailable, "No provider is there for this at the moment. Nothing was sent.")))
 	}
 	return l.refuse(ctx, r, draft, passed)
 }
@@ -83,6 +84,22 @@ func (r Request) candidates() []*catalog.Operation {
 		}
 	}
 	return named
+}
+
+// waiting is the error of a merchant who is connected to none but a provider that takes
+// nothing before the policy's route names it, nil where there is none. An account alone is
+// not the policy's word: merchants connect their own. Operators get an exception.
+func (l *Lifecycle) waiting(ctx context.Context, r Request) error {
+	for _, op := range r.Operation.Serving() {
+		if r.Route != nil || !op.Unnamed {
+			continue
+		}
+		if c, err := l.Connect(ctx, op, r.Identity.Account, string(r.Identity.Mode)); err == nil {
+			l.Alert(ctx, op.Provider, c, "takes nothing until the route of the policy names "+op.Provider+", and the merchant is connected to no other provider of "+op.Path)
+			return fault.New(fault.ProviderUnavailable, "The provider that this merchant is connected to takes nothing yet. Nothing was sent.")
+		}
+	}
+	return nil
 }
 
 // filled is the body as a provider would get it.

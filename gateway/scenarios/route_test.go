@@ -220,13 +220,23 @@ func TestANewcomerIsNotTried(t *testing.T) {
 	t.Parallel()
 	routedInMemory(t, func(r *routed) {
 		r.catalog = catalogOfBoth(other, provider)
+		wait := func(who tenants.Provider, want bool) {
+			t.Helper()
+			if got := r.catalog.Current().WaitsForRoute(string(who)); got != want {
+				t.Errorf("%s waits for a route: %t", who, got)
+			}
+		}
 		r.catalog.Current().MustBeNamed(other)
+		wait(other, true)
+		wait(provider, false)
 		r.restart()
 		r.want(r.ask(createPath, "a"), "PENDING")
 		r.at("a", provider, movement.Pending, 1)
 		r.ups[provider].available = errors.New("down")
 		r.want(r.ask(createPath, "b"), "PROVIDER_UNAVAILABLE no later")
 		r.catalog.Current().MustBeNamed(provider)
+		wait(other, false) // the first of newcomers alone
+		wait(provider, true)
 		r.want(r.ask(createPath, "b"), "PENDING") // by then the policy has named the path
 		if m := r.stored("b"); m.Provider != other {
 			t.Errorf("it is at %s, which was not the first", m.Provider)
@@ -240,6 +250,28 @@ func TestANewcomerIsNotTried(t *testing.T) {
 		if m := r.stored("c"); m.Provider != provider {
 			t.Errorf("it is at %s", m.Provider)
 		}
+	})
+}
+
+// A merchant who is connected to a newcomer alone has nobody until the route names it, and
+// operators are told so.
+func TestWhoHasANewcomerAloneWaits(t *testing.T) {
+	t.Parallel()
+	routedInMemory(t, func(r *routed) {
+		r.catalog = catalogOfBoth(other, provider)
+		r.catalog.Current().MustBeNamed(other)
+		r.restart()
+		r.only(other)
+		for range 2 {
+			if a := r.ask(createPath, "a"); a.err == nil || !strings.Contains(a.err.Error(), "takes nothing yet") {
+				t.Errorf("it is answered %+v", a)
+			}
+		}
+		r.wantListed(movement.ReasonAccount) // once
+		request := r.request(createPath, "a")
+		request.Operation, request.Route = operationIn(r.catalog, createPath), []string{other}
+		r.want(r.run(request), "PENDING")
+		r.at("a", other, movement.Pending, 1)
 	})
 }
 

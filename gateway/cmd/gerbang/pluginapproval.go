@@ -92,10 +92,20 @@ func (c *pluginApprove) Run(ctx context.Context, p *program, admin *adminapi.Cli
 	if c.Activate {
 		result.Change = &change
 		rows = append(rows, []string{"in force:", "yes, since " + change.ChangedAt.UTC().Format(time.RFC3339)})
+		rows = append(rows, nextOf(ctx, admin, m.Name)...)
 	} else {
 		rows = append(rows, []string{"next:", "gerbang plugin activate " + m.Name + " " + sum[:12]})
 	}
 	return p.show(result, rows...)
+}
+
+// nextOf is what a plugin in force still needs before it takes anything.
+func nextOf(ctx context.Context, admin *adminapi.Client, name string) [][]string {
+	one, err := admin.Plugin(ctx, name)
+	if err != nil || !one.WaitsForRoute {
+		return nil // it is in force all the same
+	}
+	return [][]string{{"next:", "waits for route: connect accounts, and push a policy whose route names " + name + "; it takes nothing before"}}
 }
 
 // reach is what the plugin is approved to reach: what was said here, or what the version in
@@ -383,6 +393,7 @@ func showChange(ctx context.Context, p *program, admin *adminapi.Client, change 
 		rows = append(rows, []string{"only on replica:", change.ReplicaID})
 	}
 	err := followed(ctx, admin, change)
+	rows = append(rows, nextOf(ctx, admin, change.Provider)...)
 	return errors.Join(p.show(change, rows...), err)
 }
 
@@ -455,7 +466,10 @@ func (c *pluginShow) Run(ctx context.Context, p *program, admin *adminapi.Client
 }
 
 func pluginState(one adminapi.Plugin) string {
-	if one.Running {
+	switch {
+	case one.Running && one.WaitsForRoute:
+		return "running, waits for route"
+	case one.Running:
 		return "running"
 	}
 	return "down: " + one.LastFault
