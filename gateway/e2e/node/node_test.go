@@ -32,7 +32,7 @@ const (
 )
 
 // TestProviderInNode builds the provider written in Node. A gateway uses it as any other,
-// confined, from a sealed copy of the approved file; and it conforms.
+// confined, from a sealed copy of the approved file; and it conforms so.
 func TestProviderInNode(t *testing.T) {
 	t.Parallel()
 	binary := build(t)
@@ -49,7 +49,7 @@ func TestProviderInNode(t *testing.T) {
 		sdktest.RunWith(t, conformance.Config{
 			Manifest: manifestJSON, Examples: examplesJSON, Calls: 400,
 			Plugin:    func() *exec.Cmd { return exec.Command(binary) },
-			Simulator: func() *exec.Cmd { return exec.Command(binary, "sandbox") },
+			Simulator: func() *exec.Cmd { return exec.Command(binary, "sandbox") }, Confinement: host.Trial{Spec: specOf(t, binary)},
 		})
 	})
 }
@@ -149,19 +149,24 @@ func whilePaused(t *testing.T, h *host.Host, call func() sdk.Result) sdk.Result 
 	return <-answered
 }
 
-// startHost starts the plugin under the gateway's own host.
-func startHost(t *testing.T, binary string, port uint16) *host.Host {
+// specOf is the plugin with what it may reach.
+func specOf(t *testing.T, binary string, ports ...uint16) host.Spec {
 	t.Helper()
 	sum, err := host.SHA256File(binary)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return host.Spec{
+		Name: "nodepay", Path: binary, SHA256: sum, Ports: ports,
+		Read: []string{"/lib", "/lib64", "/usr/lib", "/etc/ssl/openssl.cnf"}, // as its README says
+	}
+}
+
+// startHost starts the plugin under the gateway's own host.
+func startHost(t *testing.T, binary string, port uint16) *host.Host {
+	t.Helper()
 	h, err := host.Start(t.Context(), host.Config{
-		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-		Specs: []host.Spec{{
-			Name: "nodepay", Path: binary, SHA256: sum, Ports: []uint16{port},
-			Read: []string{"/lib", "/lib64", "/usr/lib", "/etc/ssl/openssl.cnf"}, // as its README says
-		}},
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Specs: []host.Spec{specOf(t, binary, port)},
 	})
 	if err != nil {
 		t.Fatal(err)
