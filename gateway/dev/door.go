@@ -48,6 +48,7 @@ func (d *door) routes() http.Handler {
 	mux.HandleFunc("GET /inbox.json", d.inbox.asJSON)
 	mux.HandleFunc("GET /mails", d.mailsPage)
 	mux.HandleFunc("GET /mails.json", d.mails.asJSON)
+	mux.HandleFunc("GET /profile", profile)
 	mux.HandleFunc("GET /{$}", d.page)
 	mux.HandleFunc("GET /door.css", asset("text/css", doorCSS))
 	mux.HandleFunc("GET /inbox.js", asset("text/javascript", inboxJS))

@@ -36,3 +36,15 @@ func TestDoorLeadsToTheLatestPayments(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+// TestDoorProfiles answers with what go tool pprof reads, once the time is over.
+func TestDoorProfiles(t *testing.T) {
+	t.Parallel()
+	url := newTestDoor(t, "http://gateway.invalid", http.NotFound)
+	for query, want := range map[string]int{"": http.StatusBadRequest, "?seconds=0": http.StatusBadRequest, "?seconds=61": http.StatusBadRequest, "?seconds=1": http.StatusOK} {
+		status, text := ask(t.Context(), t, url+"/profile"+query, "")
+		if packed := strings.HasPrefix(text, "\x1f\x8b"); status != want || packed != (want == http.StatusOK) {
+			t.Errorf("%q: %d %.100q", query, status, text)
+		}
+	}
+}
