@@ -166,6 +166,34 @@ func ProcessorTimes(t testing.TB, pid int, name func(Process) string) map[string
 	return used
 }
 
+// Memories are how many bytes of memory a process and all that come from it hold now,
+// summed by the names that one gives to each. What processes share is shared out among them.
+func Memories(t testing.TB, pid int, name func(Process) string) map[string]int64 {
+	t.Helper()
+	all, held := processes(t), map[string]int64{}
+	for _, candidate := range all {
+		for at, ok := candidate, true; ok; at, ok = all[at.parent] {
+			if at.PID == pid {
+				held[name(candidate)] += candidate.memory()
+				break
+			}
+		}
+	}
+	return held
+}
+
+// memory is zero for a process that has ended.
+func (p Process) memory() int64 {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.PID))
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "Pss:" {
+			kilobytes, _ := strconv.ParseInt(fields[1], 10, 64)
+			return kilobytes << 10
+		}
+	}
+	return 0
+}
+
 // IsDatabase tells PostgreSQL's processes.
 func (p Process) IsDatabase() bool {
 	return len(p.arguments) > 0 && (strings.HasPrefix(p.arguments[0], "postgres:") || filepath.Base(p.arguments[0]) == "postgres")

@@ -14,6 +14,7 @@ type turn struct {
 	took    []time.Duration // each request, sorted
 	elapsed time.Duration
 	used    map[string]time.Duration // processor time by role
+	holds   map[string]int64         // bytes of memory by role, at its end
 }
 
 // contestant is what is measured, and its turns.
@@ -21,6 +22,7 @@ type contestant struct {
 	name   string
 	loop   loop
 	roles  func() map[string]time.Duration // what its processes have used so far
+	holds  func() map[string]int64         // what memory they hold; nil for a floor
 	server []string                        // the roles that are its own
 	turns  []turn
 	beside []*contestant // that took turns with it, itself among them
@@ -46,6 +48,17 @@ func processor(roles ...string) figure {
 			sum += t.used[role]
 		}
 		return float64(sum.Microseconds()) / float64(len(t.took))
+	}
+}
+
+// memory is what the roles hold, in MiB.
+func memory(roles ...string) figure {
+	return func(t turn) float64 {
+		var sum int64
+		for _, role := range roles {
+			sum += t.holds[role]
+		}
+		return float64(sum) / (1 << 20)
 	}
 }
 
@@ -110,7 +123,7 @@ func metric(output, unit string) (float64, error) {
 func TestFigures(t *testing.T) {
 	t.Parallel()
 	turnOf := func(requests int, each, elapsed, used time.Duration) turn {
-		one := turn{elapsed: elapsed, used: map[string]time.Duration{"gateway": used, "plugin": used / 2}}
+		one := turn{elapsed: elapsed, used: map[string]time.Duration{"gateway": used, "plugin": used / 2}, holds: map[string]int64{"gateway": 3 << 20, "plugin": 1 << 19}}
 		for i := range requests {
 			one.took = append(one.took, each*time.Duration(i+1))
 		}
@@ -137,6 +150,7 @@ func TestFigures(t *testing.T) {
 		{"p100", quantile(1)(fast.turns[0]), 100},
 		{"processor time a request", fast.median(processor("gateway")), 100},
 		{"that of two roles", fast.median(processor("gateway", "plugin")), 150},
+		{"memory", fast.median(memory("gateway", "plugin")), 3.5},
 		{"that of nobody", fast.median(processor("database")), 0},
 		{"the ratio of turns", beside(fast, slow, perSecond, perSecond), 3},
 		{"of an even number", median([]float64{4, 1, 2, 3}), 2.5},

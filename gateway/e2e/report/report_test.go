@@ -38,12 +38,14 @@ type bench struct {
 	floor   map[string]floor
 	all     map[string]*contestant
 	order   []*contestant
+
+	profiles map[string]profile // of the gateway, by path; nil where none are taken
 }
 
 // TestReport measures each path of the program and each floor in turn.
 func TestReport(t *testing.T) { //nolint:paralleltest // it measures
 	file := os.Getenv(reportVariable)
-	b := &bench{T: t, turns: 5, lasts: 2 * time.Second, floor: map[string]floor{}, all: map[string]*contestant{}}
+	b := &bench{T: t, turns: 5, lasts: 2 * time.Second, floor: map[string]floor{}, all: map[string]*contestant{}, profiles: map[string]profile{}}
 	if file == "" {
 		b.turns, b.lasts = 1, 200*time.Millisecond
 	}
@@ -122,12 +124,18 @@ func (b *bench) inTurns(contestants ...*contestant) {
 			for role := range done.used {
 				done.used[role] -= before[role]
 			}
+			if c.holds != nil {
+				done.holds = c.holds()
+			}
 			if round > 0 {
 				c.turns = append(c.turns, done)
 			}
 		}
 	}
 	for _, c := range contestants {
+		if b.profiles != nil && c.holds != nil {
+			b.profiles[c.name] = b.profile(c)
+		}
 		c.beside = contestants
 		b.all[c.name] = c
 		b.order = append(b.order, c)
@@ -160,6 +168,7 @@ func (b *bench) own(path string, check func(int, []byte) error, request func(cli
 	return &contestant{
 		name: path, loop: loop{b.host(), request, check}, server: ours,
 		roles: func() map[string]time.Duration { return harness.ProcessorTimes(b, os.Getpid(), b.program.Role) },
+		holds: func() map[string]int64 { return harness.Memories(b, os.Getpid(), b.program.Role) },
 	}
 }
 
