@@ -50,8 +50,8 @@ type Dependencies struct {
 type Lifecycle struct {
 	Dependencies
 	kinds map[manifest.Kind]Kind
-	// decided applies what operators have decided of a movement, and tells whether they
-	// have said how it ends.
+	// decided applies what operators have decided of a movement, and tells whether nothing
+	// is left to ask for now.
 	decided func(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, bool, error)
 
 	Patience Patience // with which what has happened is committed
@@ -67,10 +67,10 @@ func New(d Dependencies) *Lifecycle {
 	}
 }
 
-// DecidedBy has decisions of operators found that were made and not applied yet: nothing
-// is sent again after them. It must be called before anything else.
+// DecidedBy has decisions of operators found that were made and not applied yet: polls
+// apply them, and nothing is sent again after them. It must be called before anything else.
 func (l *Lifecycle) DecidedBy(
-	decided func(ctx context.Context, op *catalog.Operation, m movement.Movement) (_ movement.Movement, ends bool, err error),
+	decided func(ctx context.Context, op *catalog.Operation, m movement.Movement) (_ movement.Movement, over bool, err error),
 ) {
 	l.decided = decided
 }

@@ -24,9 +24,17 @@ const (
 	LongestPoll = movement.PollLasts
 )
 
-// Poll asks the provider about a movement, if nobody did within its pace, and applies
-// what it says. It returns the movement as it stands then.
+// Poll applies what operators have decided of a movement. Where they have not, it asks
+// the provider about it, if nobody did within its pace, and applies what that says. It
+// returns the movement as it stands then.
 func (l *Lifecycle) Poll(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection) (movement.Movement, error) {
+	if seen, over, err := l.decided(ctx, op, m); over || err != nil {
+		return seen, err
+	}
+	return l.ask(ctx, op, m, c)
+}
+
+func (l *Lifecycle) ask(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection) (movement.Movement, error) {
 	// 1. May it be asked for now?
 	now, rules := l.Now(), op.Rules
 	next, last := nextPoll(op, m, now)
@@ -38,9 +46,6 @@ func (l *Lifecycle) Poll(ctx context.Context, op *catalog.Operation, m movement.
 	}
 	if m.Errored() && !m.PolledAt.Before(m.ErroredAt) && m.State.Unknown() && now.Before(m.DueAt) {
 		return m, nil // it was asked once, and one more look would put the proof off
-	}
-	if seen, ends, err := l.decidedBefore(ctx, op, m); ends || err != nil {
-		return seen, err
 	}
 	if unaskable(op, m, c, now).Detail != "" && now.Before(m.DueAt) {
 		return m, nil // listed when it is due: whoever asks for it must not keep operators from deciding
@@ -55,8 +60,10 @@ func (l *Lifecycle) Poll(ctx context.Context, op *catalog.Operation, m movement.
 	}
 	m.PolledAt = now
 	m.Version++
-	if seen, ends, err := l.decidedBefore(ctx, op, m); ends || err != nil { // meanwhile
-		return seen, err
+	if rules.Resubmits { // what was decided meanwhile is not sent again
+		if seen, over, err := l.decided(ctx, op, m); over || err != nil {
+			return seen, err
+		}
 	}
 	if why := unaskable(op, m, c, now); why.Detail != "" {
 		return m, l.List(ctx, m, why)
@@ -74,20 +81,6 @@ func (l *Lifecycle) Poll(ctx context.Context, op *catalog.Operation, m movement.
 		return m, err
 	}
 	return seen, nil
-}
-
-// decidedBefore tells whether operators have said how a movement ends that a poll would
-// send again, and applies that. Where a poll is under way that began before they said
-// so, a later one applies it.
-func (l *Lifecycle) decidedBefore(ctx context.Context, op *catalog.Operation, m movement.Movement) (_ movement.Movement, ends bool, err error) {
-	if !op.Rules.Resubmits {
-		return m, false, nil
-	}
-	seen, ends, err := l.decided(ctx, op, m)
-	if err == nil && ends && seen.State.Open() {
-		err = l.PutOff(ctx, seen)
-	}
-	return seen, ends, err
 }
 
 func (l *Lifecycle) lookup(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection, now time.Time) sdk.StatusUpdate {
@@ -226,7 +219,8 @@ func nextPoll(op *catalog.Operation, m movement.Movement, now time.Time) (next t
 	return next, false
 }
 
-// Resolve polls a movement that is due.
+// Resolve ends a movement that is due as operators have decided, also where nobody can be
+// asked about it, or polls it.
 func (l *Lifecycle) Resolve(ctx context.Context, m movement.Movement) error {
 	var overdue error
 	if rules, served := movement.RulesOf(m.Kind); served {
@@ -235,6 +229,11 @@ func (l *Lifecycle) Resolve(ctx context.Context, m movement.Movement) error {
 	op, err := l.Shown(m)
 	if err != nil {
 		return errors.Join(overdue, err, l.PutOff(ctx, m))
+	}
+	if _, over, err := l.decided(ctx, op, m); err != nil {
+		return errors.Join(overdue, err, l.PutOff(ctx, m))
+	} else if over {
+		return overdue
 	}
 	if !op.Rules.Asks(m.State) { // a gateway of before has ended it
 		_, err := l.Store.Poll(ctx, m, l.Now(), l.Now(), time.Time{})
@@ -255,7 +254,7 @@ func (l *Lifecycle) Resolve(ctx context.Context, m movement.Movement) error {
 	if err != nil {
 		return errors.Join(overdue, err, l.PutOff(ctx, m))
 	}
-	_, err = l.Poll(ctx, op, m, c)
+	_, err = l.ask(ctx, op, m, c)
 	return errors.Join(overdue, err)
 }
 

@@ -56,6 +56,13 @@ func (d Override) MadeAt() time.Time {
 	return d.ConfirmedAt
 }
 
+// appliedWithin is how long whoever has taken in a decision may take to apply it.
+const appliedWithin = 10 * time.Second
+
+// AppliedBy is when a decision that is made has been applied by whoever took it in, unless
+// that process has died: a poll applies it then.
+func (d Override) AppliedBy() time.Time { return d.MadeAt().Add(appliedWithin) }
+
 // Made tells whether it may be applied: it waits for nobody.
 func (d Override) Made() bool { return d.Alone || d.ConfirmedBy != "" }
 

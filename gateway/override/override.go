@@ -215,27 +215,31 @@ func polled(now time.Time) error {
 	return fault.New(fault.InProgress, "The provider is being asked at this moment, with the same request again. Decide it in a minute.").After(now, movement.PollLasts)
 }
 
-// decided applies how a movement ends by operators' word, where that is made and the
-// process died before it was applied. It is true where there is such a word, also where
-// a poll that is under way keeps it from being applied.
+// decided applies what operators have decided of a movement, where the process died before
+// it had. It is true where nothing is left to ask then: the movement has ended, or it is due
+// again for what was decided.
 func (o *Overrides) decided(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, bool, error) {
 	if !m.State.Open() {
 		return m, false, nil
 	}
 	made, err := o.records.OverrideOf(ctx, m.ID, m.Attempt)
-	switch {
-	case errors.Is(err, movement.ErrNotFound):
+	if errors.Is(err, movement.ErrNotFound) || err == nil && !made.Made() {
 		return m, false, nil
-	case err != nil:
+	}
+	if err != nil {
 		return m, false, err
-	case !made.Made(), made.Outcome == movement.OverrideResubmit:
-		return m, false, nil
 	}
 	now, moved, err := o.applyOnce(ctx, op, m, made)
-	if err == nil && moved {
+	ends := made.Outcome != movement.OverrideResubmit
+	switch {
+	case err != nil:
+		return now, ends, err
+	case moved:
 		o.resolve(ctx, m, made)
+	case ends && now.State.Open(): // a poll that is under way keeps it from being applied
+		err = o.PutOff(ctx, now)
 	}
-	return now, true, err
+	return now, moved || ends, err
 }
 
 func (o *Overrides) applyOnce(ctx context.Context, op *catalog.Operation, m movement.Movement, made movement.Override) (movement.Movement, bool, error) {

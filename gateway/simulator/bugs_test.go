@@ -33,13 +33,14 @@ const (
 	UnopenedRestore    Bug = "a restored database is used before it is opened"
 	OverdrawnQuota     Bug = "units of a quota are admitted that nobody counts"
 	KeptQuota          Bug = "a quota is not given back"
+	ForgottenDecision  Bug = "polls do not see what operators have decided"
 	EventsByClock      Bug = "events are listed by the clocks of who made them"
 )
 
 // Bugs are all that can be planted.
 var Bugs = []Bug{
 	SkippedReservation, DoublePost, LostCallback, BelievedNotFound, RetriedRefusal, ReusedReference, KeptBalance, SwallowedException,
-	DroppedLateMoney, IgnoredPollGuard, ReroutedUnknown, ForgottenRestore, UnopenedRestore, OverdrawnQuota, KeptQuota,
+	DroppedLateMoney, IgnoredPollGuard, ForgottenDecision, ReroutedUnknown, ForgottenRestore, UnopenedRestore, OverdrawnQuota, KeptQuota,
 	EventsByClock,
 }
 

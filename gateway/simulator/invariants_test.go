@@ -81,6 +81,7 @@ func (w *world) check() {
 	}
 	for _, r := range all {
 		w.checkEnd(r)
+		w.checkDecided(r)
 		w.checkHistory(r)
 		w.checkEvents(r)
 		w.checkEventList(r)
@@ -101,6 +102,14 @@ func (w *world) check() {
 func (w *world) checkEnd(r record) {
 	if r.State.Open() && !slices.ContainsFunc(r.exceptions, func(x movement.Exception) bool { return x.ResolvedAt.IsZero() }) {
 		w.violate("nothing is open for ever", "%s is %s, and stands on no operator's list", r.name, r.State)
+	}
+}
+
+// checkDecided: what operators have decided ends, whatever process died.
+func (w *world) checkDecided(r record) {
+	made, err := w.store.OverrideOf(w.ctx, r.ID, r.Attempt)
+	if err == nil && made.Made() && made.Outcome != movement.OverrideResubmit && r.State.Open() {
+		w.violate("what is decided ends", "%s is %s, and was decided %s", r.name, r.State, made.Outcome)
 	}
 }
 

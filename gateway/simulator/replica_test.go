@@ -468,8 +468,18 @@ func (g *gate) Override(ctx context.Context, m movement.Movement, o movement.Ove
 		case made.Made():
 			g.w.books.overridden[m.ID] = true
 		}
+		if made.Made() && g.w.faults && g.w.chance(50) { // before it is applied
+			g.w.crash(g.of)
+		}
 		return made, err
 	})
+}
+
+func (g *gate) OverrideOf(ctx context.Context, id movement.ID, attempt int) (movement.Override, error) {
+	if g.w.options.Bug == ForgottenDecision {
+		return movement.Override{}, movement.ErrNotFound
+	}
+	return g.Store.OverrideOf(ctx, id, attempt)
 }
 
 func (g *gate) PollStatement(ctx context.Context, account movement.AccountID, now, before, until time.Time) (bool, error) {

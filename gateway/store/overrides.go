@@ -17,8 +17,9 @@ import (
 // the override that then stands. The first operator proposes. Another one with the
 // same outcome confirms. The proposer may propose another outcome. An operator alone
 // decides at once, which adds the review to the exceptions. An override that is made
-// stays, but for a resubmission that is over. It is ErrOverridden where another outcome stands, which is returned too. The
-// same again changes nothing.
+// stays, but for a resubmission that is over, and its movement is polled soon: who applies
+// it may die before. It is ErrOverridden where another outcome stands, which is returned
+// too. The same again changes nothing.
 func (s *Store) Override(ctx context.Context, m movement.Movement, d movement.Override, review movement.Exception) (movement.Override, error) {
 	if err := d.Check(); err != nil {
 		return movement.Override{}, fmt.Errorf("store: override: %w", err)
@@ -63,6 +64,9 @@ func putOverride(ctx context.Context, tx pgx.Tx, m movement.Movement, d movement
 	if !d.Alone {
 		return auditOverride(ctx, tx, m, d.Operator, "movement.propose", d.Outcome, d.Reason, d.At)
 	}
+	if err := pollDecided(ctx, tx, d); err != nil {
+		return err
+	}
 	if _, err := except(ctx, tx, oneException, review); err != nil {
 		return err
 	}
@@ -77,7 +81,16 @@ func confirmOverride(ctx context.Context, tx pgx.Tx, m movement.Movement, d move
 	if err := found(rows, err); err != nil {
 		return err
 	}
+	if err := pollDecided(ctx, tx, d); err != nil {
+		return err
+	}
 	return auditOverride(ctx, tx, m, d.ConfirmedBy, "movement.confirm", d.Outcome, d.ConfirmedReason, d.ConfirmedAt)
+}
+
+func pollDecided(ctx context.Context, tx pgx.Tx, d movement.Override) error {
+	return dbsqlc.New(tx).PollDecided(ctx, dbsqlc.PollDecidedParams{
+		MovementID: uuid.UUID(d.MovementID), Attempt: int32(d.Attempt), Due: micro(d.AppliedBy()), //nolint:gosec // a small count
+	})
 }
 
 func auditOverride(ctx context.Context, tx pgx.Tx, m movement.Movement, operator, action string, o movement.OverrideOutcome, reason string, at time.Time) error {

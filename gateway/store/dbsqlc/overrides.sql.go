@@ -107,6 +107,23 @@ func (q *Queries) OverridesOf(ctx context.Context, movementID uuid.UUID) ([]Over
 	return items, nil
 }
 
+const pollDecided = `-- name: PollDecided :exec
+UPDATE polls SET due = LEAST(due, $1::TIMESTAMPTZ), version = version + 1 WHERE movement_id = $2 AND attempt = $3
+`
+
+type PollDecidedParams struct {
+	Due        time.Time
+	MovementID uuid.UUID
+	Attempt    int32
+}
+
+// Has a movement polled soon that operators have decided. The version keeps a poll from
+// putting that off that began before they did.
+func (q *Queries) PollDecided(ctx context.Context, arg PollDecidedParams) error {
+	_, err := q.db.Exec(ctx, pollDecided, arg.Due, arg.MovementID, arg.Attempt)
+	return err
+}
+
 const putOverride = `-- name: PutOverride :execrows
 INSERT INTO overrides (movement_id, attempt, operator, outcome, reason, at, alone)
 VALUES ($1, $2, $3, $4, $5, $6, $7)

@@ -165,7 +165,23 @@ func (s *Store) Override(_ context.Context, m movement.Movement, o movement.Over
 		stands.ConfirmedBy, stands.ConfirmedReason, stands.ConfirmedAt = o.Operator, o.Reason, o.At
 	}
 	s.overrides[of] = stands
+	if stands.Made() {
+		s.pollDecided(stands)
+	}
 	return stands, nil
+}
+
+// pollDecided has a movement polled soon that operators have decided. The caller holds the
+// lock.
+func (s *Store) pollDecided(o movement.Override) {
+	row := s.ids[o.MovementID]
+	if row == nil || row.Attempt != o.Attempt || row.Version == 0 {
+		return
+	}
+	row.Version++
+	if due := micro(o.AppliedBy()); row.DueAt.IsZero() || due.Before(row.DueAt) {
+		row.DueAt = due
+	}
 }
 
 // OverrideOf reads what operators have said of an attempt of a movement, or

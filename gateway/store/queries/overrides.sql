@@ -22,6 +22,11 @@ UPDATE overrides SET confirmed_by = @operator::TEXT, confirmed_reason = @reason:
 WHERE movement_id = @movement_id AND attempt = @attempt AND outcome = @outcome AND operator <> @operator::TEXT
     AND confirmed_by IS NULL AND NOT alone;
 
+-- name: PollDecided :exec
+-- Has a movement polled soon that operators have decided. The version keeps a poll from
+-- putting that off that began before they did.
+UPDATE polls SET due = LEAST(due, @due::TIMESTAMPTZ), version = version + 1 WHERE movement_id = @movement_id AND attempt = @attempt;
+
 -- name: WaitingOverrides :many
 -- Proposals that another operator has not confirmed, of movements that are still open. The
 -- table has a row for each word of a person's, so it is read whole.

@@ -273,8 +273,12 @@ func (w *side) override(place, operator, second int, outcome movement.OverrideOu
 		Owner: m.Owner, Subject: m.ID.String(), Reason: movement.ReasonAlone, FactID: "attempt " + strconv.Itoa(m.Attempt), At: at(second),
 	})
 	w.say(fmt.Sprintf("override #%d by %d as %s, alone %v", place, operator, o.Outcome, alone), made, err)
-	if err == nil && made.Made() && outcome == movement.OverrideResubmit {
-		w.fact(place, movement.Fact{Source: movement.FromOperators, Says: movement.SaysOverridden, Override: &made, Now: at(second), Begun: at(second)})
+	if err != nil || !made.Made() {
+		return
+	}
+	w.read(place) // it is due for that
+	if outcome == movement.OverrideResubmit {
+		w.fact(len(w.seen)-1, movement.Fact{Source: movement.FromOperators, Says: movement.SaysOverridden, Override: &made, Now: at(second), Begun: at(second)})
 	}
 }
 

@@ -290,10 +290,11 @@ var stories = map[string]func(w *side){
 		w.override(0, 2, 4, movement.OverrideFailed, false)
 		w.override(0, 3, 5, movement.OverrideSucceeded, true)
 		w.reserve(draft{kind: manifest.Transfer, reference: 2, amount: 1000})
-		w.override(1, 1, 6, movement.OverrideSucceeded, false)
-		w.override(1, 2, 7, movement.OverrideFailed, true)
-		w.override(1, 1, 8, movement.OverrideFailed, false)
-		made, err := w.OverrideOf(w.ctx, w.seen[1].ID, 2)
+		alone := len(w.seen) - 1
+		w.override(alone, 1, 6, movement.OverrideSucceeded, false)
+		w.override(alone, 2, 7, movement.OverrideFailed, true)
+		w.override(alone, 1, 8, movement.OverrideFailed, false)
+		made, err := w.OverrideOf(w.ctx, w.seen[alone].ID, 2)
 		w.say("override of another attempt", made, err)
 	},
 	"notes are counted": func(w *side) {
