@@ -397,6 +397,7 @@ func TestABodyThatCanNotBeReadCostsAToken(t *testing.T) {
 		bearer := func(key string) header { return header{"Authorization", "Bearer " + key} }
 		anonymous := `{"email":"a@b"` + c.body
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			h.create(t, anonymous, bearer(h.key)).wantFault(t, c.code)
 			h.create(t, anonymous, bearer(h.key)).wantFault(t, fault.RateLimited)
 			if c.code != fault.PayloadTooLarge { // of which nothing is read
