@@ -78,11 +78,11 @@ func (l *Lifecycle) createAt(
 		return Answer{}, &untaken{error: in.unprepared} // answered, unless the reference has an answer
 	case in.ours:
 		in.Remaining = r.Remaining
+		if in.remark != "" { // before the call, which the process may not survive
+			_ = l.List(ctx, in.Movement, movement.Cause{Reason: movement.ReasonFee, Detail: in.remark}) // tried beyond send_by: where it can't be, nothing is sent
+		}
 		answer, err := hand(ctx, op, in.Movement, in.connection)
 		l.rerouted(ctx, op, before, in.Movement)
-		if in.remark != "" {
-			_ = l.List(ctx, in.Movement, movement.Cause{Reason: movement.ReasonFee, Detail: in.remark}) // it is in the log, too
-		}
 		return answer, err
 	case in.State == movement.NotSubmitted: // it was freed at this very moment
 		return Answer{}, nothingSent(in.Movement)

@@ -47,8 +47,16 @@ func (l *Lifecycle) ask(ctx context.Context, op *catalog.Operation, m movement.M
 	if m.Errored() && !m.PolledAt.Before(m.ErroredAt) && m.State.Unknown() && now.Before(m.DueAt) {
 		return m, nil // it was asked once, and one more look would put the proof off
 	}
-	if unaskable(op, m, c, now).Detail != "" && now.Before(m.DueAt) {
-		return m, nil // listed when it is due: whoever asks for it must not keep operators from deciding
+	if why := unaskable(op, m, c, now); why.Detail != "" {
+		if now.Before(m.DueAt) {
+			return m, nil // whoever asks for it must not keep operators from deciding
+		}
+		// Before it is due again: a process that dies in between leaves it due.
+		if err := l.List(ctx, m, why); err != nil {
+			return m, errors.Join(err, l.putOff(ctx, m, notNow))
+		}
+		_, err := l.Store.Poll(ctx, m, now, now.Add(-rules.Pace.Every), next)
+		return m, err
 	}
 	// 2. The right to ask, over all replicas.
 	ours, err := l.Store.Poll(ctx, m, now, now.Add(-rules.Pace.Every), next)
@@ -64,9 +72,6 @@ func (l *Lifecycle) ask(ctx context.Context, op *catalog.Operation, m movement.M
 		if seen, over, err := l.decided(ctx, op, m); over || err != nil {
 			return seen, err
 		}
-	}
-	if why := unaskable(op, m, c, now); why.Detail != "" {
-		return m, l.List(ctx, m, why)
 	}
 	// 3. The question, which goes on also when nobody waits, and its answer.
 	seen, err := ToTheEnd(ctx, l.Log, func(ctx context.Context) (movement.Movement, error) {

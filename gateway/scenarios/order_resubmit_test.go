@@ -94,6 +94,22 @@ func TestNothingIsBoughtLate(t *testing.T) {
 		o.work("A", o.stored("A").SendBy.Add(time.Hour+time.Minute).Sub(o.now()))
 		o.wantListed(movement.ReasonUnresolved)
 	})
+	t.Run("listed as soon as the list can be written", func(t *testing.T) {
+		t.Parallel()
+		o := unbought(t)
+		ends := o.stored("A").SendBy.Add(time.Hour)
+		o.work("A", ends.Add(-time.Second).Sub(o.now()))
+		o.pass(time.Second)
+		o.faults.listing = broken{errAway}
+		if err := o.Resolve(t.Context(), o.stored("A")); err == nil {
+			t.Error("it could be listed")
+		}
+		o.faults.listing = nil
+		o.wantListed()
+		o.work("A", 2*time.Minute)
+		o.wantListed(movement.ReasonUnresolved)
+		o.wantBought(0)
+	})
 	t.Run("confirmed, it is asked for weeks later", func(t *testing.T) {
 		t.Parallel()
 		inShop(t, func(s *shop) {

@@ -118,6 +118,17 @@ func TestFeeThatDiffers(t *testing.T) {
 	}
 }
 
+// TestFeeIsKnownAfterACrash: also where the process ends in the call.
+func TestFeeIsKnownAfterACrash(t *testing.T) {
+	t.Parallel()
+	inPurses(t, func(p *purse) {
+		p.up.quote = func(_ sdk.Quote, q sdk.Quoted) sdk.Quoted { q.Cost = sending + bankFee + 4_000; return q }
+		p.up.before = func() { panic(crash{}) }
+		p.transfer("A")
+		p.wantListed(movement.ReasonFee)
+	})
+}
+
 // TestNameMatch is answered and kept, and a policy hears of it before anything is
 // claimed.
 func TestNameMatch(t *testing.T) {
