@@ -46,7 +46,11 @@ func connect(ctx context.Context, url string, options Options) (p pools, err err
 	writers, clock := config.Copy(), config.Copy()
 	writers.ConnConfig.RuntimeParams["statement_timeout"] = milliseconds(statementTimeout)
 	writers.ConnConfig.RuntimeParams["lock_timeout"] = milliseconds(lockTimeout)
-	config.ConnConfig.RuntimeParams["lock_timeout"] = milliseconds(statementTimeout) // what administration writes holds readers' connections
+	// What administration writes holds readers' connections, so it waits for locks no longer
+	// than a write may last. A statement has no other bound here: a full check of the ledger
+	// reads an account's whole history in one, however long that is. Whoever asks bounds the
+	// rest, and of a caller that is gone the server learns (client_connection_check_interval).
+	config.ConnConfig.RuntimeParams["lock_timeout"] = milliseconds(statementTimeout)
 	config.MaxConns = max(1, most/2)
 	writers.MaxConns = max(2, most-most/2) // one for the shared commits
 	clock.MaxConns, clock.MinConns = 1, 0
