@@ -240,7 +240,7 @@ func reworded(result json.RawMessage, words string) json.RawMessage {
 
 // overdue lists what should be known by now.
 func overdue(rules Rules, m Movement, f Fact) Transition {
-	text := ""
+	text, since := "", " after a day"
 	switch {
 	case f.Now.Sub(m.CreatedAt) < OverdueAfter:
 	case m.State.Unknown() && m.Misses >= rules.NotFound.Times:
@@ -252,12 +252,12 @@ func overdue(rules Rules, m Movement, f Fact) Transition {
 	case m.State == Pending && !m.ExpiresAt.IsZero() && f.Now.Sub(m.ExpiresAt) >= OverdueAfter:
 		text = "its life has been over for a day, and the provider does not tell its end"
 	case m.State == Pending && m.ExpiresAt.IsZero() && f.Now.Sub(m.CreatedAt) >= endlessAfter:
-		text = "the provider has told no end of its life, and it has waited for a month"
+		text, since = "the provider has told no end of its life, and it has waited for a month", " after a month"
 	}
 	if text == "" {
 		return Transition{}
 	}
-	return exception(ReasonUnresolved, m.UpstreamReference()+" after a day", text)
+	return exception(ReasonUnresolved, m.UpstreamReference()+since, text)
 }
 
 // updated takes in a status update: what the provider, its statement, or the answer

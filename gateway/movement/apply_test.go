@@ -123,6 +123,11 @@ func TestApplyToPayments(t *testing.T) {
 			movement.Succeeded, nil, movement.Fact{Source: movement.FromCall, Says: movement.SaysNotSent}, doubts,
 			[]movement.Cause{{movement.ReasonContradiction, reference, "the call was not sent, but it is succeeded"}},
 		},
+		"a month, where the provider tells no end": {
+			movement.Pending, func(m *movement.Movement) { m.ExpiresAt = time.Time{} },
+			movement.Fact{Source: movement.FromClock, Says: movement.SaysOverdue, Now: epoch.Add(30 * 24 * time.Hour)}, doubts,
+			[]movement.Cause{{movement.ReasonUnresolved, reference + " after a month", "the provider has told no end of its life, and it has waited for a month"}},
+		},
 		"a day": {
 			movement.Submitting, nil, movement.Fact{Source: movement.FromClock, Says: movement.SaysOverdue, Now: epoch.Add(movement.OverdueAfter)}, doubts,
 			[]movement.Cause{{movement.ReasonUnresolved, reference + " after a day", "nobody knows yet whether it was sent"}},

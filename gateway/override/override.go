@@ -22,7 +22,7 @@ type Records interface {
 	Override(ctx context.Context, m movement.Movement, o movement.Override, review movement.Exception) (movement.Override, error)
 	OverrideOf(ctx context.Context, id movement.ID, attempt int) (movement.Override, error)
 	ExceptionsOf(ctx context.Context, owner movement.Owner, subject string) ([]movement.Exception, error)
-	ResolveExceptions(ctx context.Context, now time.Time, owner movement.Owner, subject string, reasons []string, operator, resolution string) error
+	ResolveException(ctx context.Context, now time.Time, x movement.Exception, operator, resolution string) error
 }
 
 // Overrides takes in operators' decisions. It is safe for concurrent use.
@@ -55,9 +55,6 @@ type Result struct {
 	Override movement.Override
 	Movement movement.Movement
 }
-
-// resolves are the reasons of exceptions that an override ends.
-var resolves = []string{movement.ReasonUnresolved, movement.ReasonVanished}
 
 // Override takes an operator's decision on an open movement of which the provider
 // tells no end: the first operator proposes, another who says the same confirms, and
@@ -195,10 +192,9 @@ func (o *Overrides) mayBe(ctx context.Context, op *catalog.Operation, m movement
 	if err != nil {
 		return err
 	}
-	begun := m.CreatedAt.Add(-2 * movement.ClockSkew)                    // by the clock of whoever has listed it
-	if slices.ContainsFunc(exceptions, func(x movement.Exception) bool { // of this attempt
+	if slices.ContainsFunc(exceptions, func(x movement.Exception) bool {
 		// What a payer waits for is not over because somebody has taken it off the list.
-		return (waits || x.ResolvedAt.IsZero()) && !x.At.Before(begun) && movement.OperatorsEnd(x.Reason)
+		return (waits || x.ResolvedAt.IsZero()) && holdsUp(x, m)
 	}) {
 		return nil
 	}
@@ -207,6 +203,25 @@ func (o *Overrides) mayBe(ctx context.Context, op *catalog.Operation, m movement
 	}
 	return fault.New(fault.InProgress, "It is younger than 24 hours and not on the operators' list: the provider may tell its end.").
 		After(now, m.CreatedAt.Add(movement.OverdueAfter).Sub(now))
+}
+
+// holdsUp tells whether an exception is of a movement's present attempt and keeps it open
+// until operators decide.
+func holdsUp(x movement.Exception, m movement.Movement) bool {
+	begun := m.CreatedAt.Add(-2 * movement.ClockSkew) // by the clock of whoever has listed it
+	return !x.At.Before(begun) && movement.OperatorsEnd(x.Reason)
+}
+
+// settles tells whether what operators have decided of a movement settles an exception:
+// that nobody knew its outcome, and where the movement ends, whatever else held it up.
+func settles(made movement.Override, x movement.Exception, m movement.Movement) bool {
+	switch {
+	case !x.ResolvedAt.IsZero():
+		return false
+	case x.Reason == movement.ReasonUnresolved, x.Reason == movement.ReasonVanished:
+		return true
+	}
+	return made.Outcome != movement.OverrideResubmit && holdsUp(x, m)
 }
 
 // polled is the error where a lookup may be under way that is the same request again:
@@ -277,7 +292,13 @@ func (o *Overrides) resolve(ctx context.Context, m movement.Movement, made movem
 	log := o.Log.With("movement", m.ID.String(), "merchant", m.Owner.MerchantID, "mode", m.Owner.Mode, "operators", made.Operators())
 	log.WarnContext(ctx, "operators have overridden a movement", "outcome", string(made.Outcome), "alone", made.Alone)
 	text := "decided " + string(made.Outcome) + ": " + made.Reason
-	if err := o.records.ResolveExceptions(ctx, o.Now(), m.Owner, m.ID.String(), resolves, made.Operators(), text); err != nil {
+	exceptions, err := o.records.ExceptionsOf(ctx, m.Owner, m.ID.String())
+	for _, x := range exceptions {
+		if settles(made, x, m) {
+			err = errors.Join(err, o.records.ResolveException(ctx, o.Now(), x, made.Operators(), text))
+		}
+	}
+	if err != nil {
 		log.ErrorContext(ctx, "exceptions can't be resolved", "error", err)
 	}
 }

@@ -135,11 +135,16 @@ func TestAnotherAmountPaid(t *testing.T) {
 	o.hear(paid)
 	o.wantListed(movement.ReasonAmount) // it holds the payment up still
 	resolved()                          // and what is off the list for a while can be decided all the same
-	for _, operator := range []string{ayu, budi} {
+	for i, operator := range []string{ayu, budi} {
 		if _, err := o.says(operator, movement.OverrideSucceeded); err != nil {
 			t.Fatal(err)
 		}
+		if i == 0 {
+			o.hear(paid)
+			o.wantListed(movement.ReasonAmount)
+		}
 	}
+	o.wantListed() // what was decided is settled
 	o.want(o.status("A"), "PAID")
 	o.hear(paid)
 	o.wantTold("payments.status_update PAID")

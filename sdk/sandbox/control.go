@@ -7,12 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	strict "github.com/go-json-experiment/json"
 
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
@@ -229,15 +230,10 @@ func (e *Env) registerHook(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]AccountID{"account_id": account.ID})
 }
 
-// readOrder decodes one JSON object strictly and answers 400 when it is none.
+// readOrder decodes one JSON object as strictly as the gateway does, no name twice and
+// nothing after it, and answers 400 when it is none.
 func readOrder(w http.ResponseWriter, r *http.Request, into any) bool {
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxControlBody))
-	decoder.DisallowUnknownFields()
-	err := decoder.Decode(into)
-	if err == nil && !errors.Is(decoder.Decode(new(json.RawMessage)), io.EOF) {
-		err = errors.New("something follows the object")
-	}
-	if err != nil {
+	if err := strict.UnmarshalRead(http.MaxBytesReader(w, r.Body, maxControlBody), into, strict.RejectUnknownMembers(true)); err != nil {
 		writeError(w, http.StatusBadRequest, fmt.Sprintf("the body is not the expected JSON: %v", err))
 		return false
 	}

@@ -34,7 +34,7 @@ func TestControl(t *testing.T) {
 		{"pay zero", "POST", "pay", "open", `{"url":"good","amount":0}`, 400, `amount`},
 		{"pay a fraction", "POST", "pay", "open", `{"url":"good","amount":0.5}`, 400, `whole rupiah`},
 		{"unknown field", "POST", "pay", "open", `{"qr":"good"}`, 400, `qr`},
-		{"two objects", "POST", "pay", "open", `{"url":"good"}{}`, 400, `follows`},
+		{"two objects", "POST", "pay", "open", `{"url":"good"}{}`, 400, `after top-level value`},
 		{"too large", "POST", "pay", "open", `{"url":"` + strings.Repeat("x", 70<<10) + `"}`, 400, `too large`},
 		{"not of this upstream", "POST", "pay", "open", `{"url":"http://x/"}`, 404, `{"error":"nothing of this upstream"}`},
 		{"not payable", "POST", "pay", "open", `{"url":"paid"}`, 409, `{"error":"it is paid"}`},
