@@ -45,7 +45,7 @@ type Config struct {
 	DatabaseURL     string `koanf:"database_url"`      // without a password; or
 	DatabaseURLFile string `koanf:"database_url_file"` // a file that holds it
 	DatabaseConns   int32  `koanf:"database_connections"`
-	OwnCommits      bool   `koanf:"own_commits"` // no write of a movement shares its commit with others
+	OwnCommits      bool   `koanf:"own_commits"` // no write of a movement shares its commit with others, no read its round trip
 	Migrate         bool   `koanf:"migrate"`     // at the start
 
 	KeysetFile string         `koanf:"keyset_file"` // tink keyset that seals credentials, of mode 0600; or
