@@ -134,7 +134,7 @@ func TestRunsSinceItWasReady(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider(Spec{Name: "one"}, slog.New(slog.DiscardHandler), standard)
-		starting := &process{wire: sdk.NewClient(nil), program: &program{}, lost: make(chan struct{})}
+		starting := &process{wire: heard{Client: sdk.NewClient(nil)}, program: &program{}, lost: make(chan struct{})}
 		time.Sleep(standard.start) // synctest's clock
 		p.publish(p.version, starting)
 		if s := p.status(); !s.Running || !s.Since.Equal(time.Now()) {

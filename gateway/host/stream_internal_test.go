@@ -53,7 +53,7 @@ func TestAStreamThatEndsIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	running := &process{wire: sdk.NewClient(conn), conn: conn, program: &program{}, lost: make(chan struct{})}
+	running := &process{wire: heard{Client: sdk.NewClient(conn)}, conn: conn, program: &program{}, lost: make(chan struct{})}
 	if _, err := running.wire.Describe(t.Context()); err != nil {
 		t.Fatal(err)
 	}
