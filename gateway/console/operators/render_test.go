@@ -15,6 +15,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -95,9 +96,11 @@ const visits = "ayu@example.com"
 type admin struct {
 	t     *testing.T
 	empty bool
+	asked *[]*url.URL
 }
 
 func (a admin) RoundTrip(r *http.Request) (*http.Response, error) {
+	*a.asked = append(*a.asked, r.URL)
 	for _, answer := range answers {
 		if !regexp.MustCompile("^" + answer.path + "$").MatchString(r.Method + " " + r.URL.Path) {
 			continue
@@ -141,8 +144,14 @@ func (a admin) answer(value any) (*http.Response, error) {
 type people struct {
 	signin.Store
 
-	person tenants.Person
-	member tenants.Member
+	person  tenants.Person
+	member  tenants.Member
+	changes *[]string
+}
+
+func (p people) change(what string) error {
+	*p.changes = append(*p.changes, what)
+	return nil
 }
 
 func (p people) PersonByEmail(context.Context, string) (tenants.Person, error) { return p.person, nil }
@@ -161,11 +170,17 @@ func (p people) NoteSignIn(context.Context, tenants.Person, string, string, time
 	return nil
 }
 
-func (p people) Invite(context.Context, tenants.Invitation, time.Time) error { return nil }
+func (p people) Invite(context.Context, tenants.Invitation, time.Time) error {
+	return p.change("invite")
+}
 
-func (p people) SetRole(context.Context, string, tenants.Member, time.Time) error { return nil }
+func (p people) SetRole(context.Context, string, tenants.Member, time.Time) error {
+	return p.change("set role")
+}
 
-func (p people) RemoveMember(context.Context, string, tenants.Member, time.Time) error { return nil }
+func (p people) RemoveMember(context.Context, string, tenants.Member, time.Time) error {
+	return p.change("remove")
+}
 
 func (p people) MembersOf(context.Context, tenants.MerchantID) ([]tenants.Member, error) {
 	another := p.member
@@ -196,18 +211,22 @@ type visitor struct {
 	url    string
 	client *http.Client
 	logs   *bytes.Buffer
+
+	asked   *[]*url.URL     // of the admin API
+	roles   *[]tenants.Role // that the admin API was asked as
+	changes *[]string       // of people
 }
 
-func enter(t *testing.T, language string, empty bool) visitor {
+func enter(t *testing.T, role tenants.Role, language string, empty bool) visitor {
 	t.Helper()
-	v, code := arrive(t, empty)
+	v, code := arrive(t, role, empty)
 	v.post("/confirm", url.Values{"code": {code}}, http.StatusSeeOther)
 	v.post("/language", url.Values{"language": {language}}, http.StatusSeeOther)
 	return v
 }
 
 // arrive signs somebody in, who has given no fresh code yet.
-func arrive(t *testing.T, empty bool) (v visitor, code string) {
+func arrive(t *testing.T, role tenants.Role, empty bool) (v visitor, code string) {
 	t.Helper()
 	const password, factor = "a sentence is long enough", "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
 	hash, err := argon2id.CreateHash(password, &argon2id.Params{Memory: 64, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32})
@@ -216,18 +235,20 @@ func arrive(t *testing.T, empty bool) (v visitor, code string) {
 	}
 	id := uuid.MustParse("00000000-0000-7000-8000-000000000001")
 	now := func() time.Time { return time.Date(2026, 1, 31, 3, 4, 5, 0, time.UTC) }
+	v = visitor{T: t, logs: &bytes.Buffer{}, asked: &[]*url.URL{}, roles: &[]tenants.Role{}, changes: &[]string{}}
 	of, err := signin.New(people{
-		person: tenants.Person{ID: id, Email: visits, Name: "Ayu", Password: hash, TOTP: []byte(factor)},
-		member: tenants.Member{PersonID: id, MerchantID: tenants.Platform, Role: "admin", Email: visits, Name: "Ayu", Since: now()},
+		changes: v.changes,
+		person:  tenants.Person{ID: id, Email: visits, Name: "Ayu", Password: hash, TOTP: []byte(factor)},
+		member:  tenants.Member{PersonID: id, MerchantID: tenants.Platform, Role: role, Email: visits, Name: "Ayu", Since: now()},
 	}, plain{}, patient{}, now, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	v = visitor{T: t, logs: &bytes.Buffer{}}
 	console, err := New(Config{URL: "http://console.example", Trusted: func() []netip.Prefix { return nil }}, Dependencies{
 		Dependencies: page.Dependencies{SignIn: of, Sessions: memstore.NewWithCleanupInterval(0), Now: now, Log: slog.New(slog.NewTextHandler(v.logs, nil))},
-		Admin: func(string, tenants.Role) *adminapi.Client {
-			return adminapi.NewClientOver(admin{t, empty})
+		Admin: func(_ string, role tenants.Role) *adminapi.Client {
+			*v.roles = append(*v.roles, role)
+			return adminapi.NewClientOver(admin{t, empty, v.asked})
 		},
 	})
 	if err != nil {
@@ -303,7 +324,7 @@ func TestEveryPageCanBeShown(t *testing.T) {
 		for what, empty := range map[string]bool{"filled": false, "empty": true} {
 			t.Run(language+" "+what, func(t *testing.T) {
 				t.Parallel()
-				v := enter(t, language, empty)
+				v := enter(t, "admin", language, empty)
 				paths := append(routes(t, http.MethodGet), "/find?id=x&trace=1&from=2026-01-02", "/merchants/platform", "/merchants/m/money?mode=test", "/policies/some/impact?since=24h")
 				for _, path := range paths {
 					status, body := v.ask(http.MethodGet, path, nil)
@@ -321,7 +342,7 @@ func TestEveryPageCanBeShown(t *testing.T) {
 // alone has a form.
 func TestNobodyConfirmsAlone(t *testing.T) {
 	t.Parallel()
-	_, body := enter(t, "en", false).ask(http.MethodGet, "/waiting", nil)
+	_, body := enter(t, "admin", "en", false).ask(http.MethodGet, "/waiting", nil)
 	for _, action := range []string{"/waiting/overrides", "/waiting/adjustments", "/activate", "/waiting/approvals"} {
 		if n := strings.Count(body, action+`"`); n != 1 {
 			t.Errorf("%d forms for %s", n, action)
@@ -332,11 +353,18 @@ func TestNobodyConfirmsAlone(t *testing.T) {
 	}
 }
 
+// filled has every field of every form.
+var filled = url.Values{
+	"id": {"x"}, "reason": {"why"}, "amount": {"1000"}, "kind": {"credit"}, "mode": {"live"}, "reference": {"r"}, "name": {"n"}, "tier": {"starter"}, "as": {"success"},
+	"decision": {"approve"}, "merchant": {"m"}, "movement": {"x"}, "approval": {"x"}, "base": {"b"}, "rate": {"2.5"}, "burst": {"3"}, "email": {"budi@example.com"}, "role": {"read"}, "message": {"m"},
+	"/tiers/starter/rate_per_second": {"6"},
+}
+
 // TestDecisionsNeedAFreshCode: a session that somebody left open decides about no money, no
 // policy and no binary, by whichever of the pages that lead there.
 func TestDecisionsNeedAFreshCode(t *testing.T) {
 	t.Parallel()
-	v, _ := arrive(t, false)
+	v, _ := arrive(t, "admin", false)
 	for _, path := range []string{
 		"/waiting/overrides", "/waiting/adjustments", "/waiting/approvals", "/movements/x/override", "/merchants/m/money", "/merchants/m/statement-lines",
 		"/policies/x/activate", "/policies/rollback", "/providers/x/activate", "/providers/x/rollback",
@@ -349,6 +377,42 @@ func TestDecisionsNeedAFreshCode(t *testing.T) {
 		if at := answer.Header.Get("Location"); answer.StatusCode != http.StatusSeeOther || !strings.HasPrefix(at, "/confirm") {
 			t.Errorf("%s: %d, to %q", path, answer.StatusCode, at)
 		}
+	}
+}
+
+// TestRoles: the admin API is asked as the visitor's own role by every page and form, and
+// judges it; the page itself judges who says who is an operator.
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	const person = "/people/00000000-0000-7000-8000-000000000002"
+	own := map[string]string{"/people": "invite", person + "/role": "set role", person + "/remove": "remove"}
+	for _, role := range tenants.RolesOf(tenants.Platform) {
+		t.Run(string(role), func(t *testing.T) {
+			t.Parallel()
+			v := enter(t, role, "en", false)
+			for _, method := range []string{http.MethodGet, http.MethodPost} {
+				for _, path := range routes(t, method) {
+					*v.roles, *v.changes = nil, nil
+					status, _ := v.ask(method, path, filled)
+					if !slices.Equal(*v.roles, []tenants.Role{role}) {
+						t.Errorf("%s %s: the admin API is asked as %q", method, path, *v.roles)
+					}
+					var changed []string
+					change := own[path]
+					forbidden := method == http.MethodPost && change != "" && role != "admin"
+					if method == http.MethodPost && change != "" && !forbidden {
+						changed = []string{change}
+					}
+					if (status == http.StatusForbidden) != forbidden || !slices.Equal(*v.changes, changed) {
+						t.Errorf("%s %s: %d, and %q is done; want %q", method, path, status, *v.changes, changed)
+					}
+				}
+			}
+			_, body := v.ask(http.MethodGet, "/people", nil)
+			if offered := strings.Contains(body, `action="`+person); offered != (role == "admin") {
+				t.Errorf("is offered to change people: %v", offered)
+			}
+		})
 	}
 }
 
@@ -370,14 +434,9 @@ func (v visitor) judge(path string, status int, body string) {
 
 func TestEveryFormIsAnswered(t *testing.T) {
 	t.Parallel()
-	v := enter(t, "en", false)
-	form := url.Values{
-		"reason": {"why"}, "amount": {"1000"}, "kind": {"credit"}, "mode": {"live"}, "reference": {"r"}, "name": {"n"}, "tier": {"starter"}, "as": {"success"},
-		"decision": {"approve"}, "merchant": {"m"}, "movement": {"x"}, "approval": {"x"}, "base": {"b"}, "rate": {"2.5"}, "burst": {"3"}, "email": {"budi@example.com"}, "role": {"read"}, "message": {"m"},
-		"/tiers/starter/rate_per_second": {"6"},
-	}
+	v := enter(t, "admin", "en", false)
 	for _, path := range routes(t, http.MethodPost) {
-		status, body := v.ask(http.MethodPost, path, form)
+		status, body := v.ask(http.MethodPost, path, filled)
 		v.judge(path, status, body)
 		if status != http.StatusOK && status != http.StatusSeeOther {
 			t.Errorf("POST %s: %d\n%s\n%s", path, status, body, v.logs)
