@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"html"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
@@ -413,6 +414,33 @@ func TestRoles(t *testing.T) {
 				t.Errorf("is offered to change people: %v", offered)
 			}
 		})
+	}
+}
+
+// TestWhatIsShownAnewLeadsOn: a link or a form in it is no part of what is shown anew.
+func TestWhatIsShownAnewLeadsOn(t *testing.T) {
+	t.Parallel()
+	names, err := fs.Glob(templates, "templates/*.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, name := range names {
+		text, err := templates.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range strings.Split(string(text), "\n") {
+			if strings.Contains(line, "hx-select=") {
+				n++
+				if !strings.Contains(line, `hx-disinherit="hx-select hx-swap hx-push-url"`) {
+					t.Errorf("%s: %s", name, line)
+				}
+			}
+		}
+	}
+	if n == 0 {
+		t.Error("nothing is shown anew")
 	}
 }
 
