@@ -1,6 +1,7 @@
 package operators
 
 import (
+	"context"
 	"net/url"
 	"time"
 
@@ -39,10 +40,17 @@ const findDays = 31
 
 // find shows all that an id belongs to, whoever made the id.
 func (c *Console) find(r *room) error {
-	id := r.Form("id")
-	if id == "" {
+	if r.Form("id") == "" {
 		return r.Show("find.html", r.T("Find"), map[string]any{"ID": "", "Days": findDays, "Place": placePath})
 	}
+	return c.showFound(r, r.admin.Find)
+}
+
+// trace shows what a refused request asked for, too. Reading that is in the merchant's
+// audit, so a link can't have somebody do it.
+func (c *Console) trace(r *room) error { return c.showFound(r, r.admin.FindTraced) }
+
+func (c *Console) showFound(r *room, find func(context.Context, string, time.Time) (adminapi.FindResult, error)) error {
 	var since time.Time
 	if from := r.Form("from"); from != "" {
 		var err error
@@ -50,10 +58,7 @@ func (c *Console) find(r *room) error {
 			return fault.Invalid("from", "must be a day like 2026-01-31")
 		}
 	}
-	find := r.admin.Find
-	if r.Form("trace") != "" {
-		find = r.admin.FindTraced
-	}
+	id := r.Form("id")
 	found, err := find(r.Request.Context(), id, since)
 	if err != nil {
 		return err

@@ -326,7 +326,7 @@ func TestEveryPageCanBeShown(t *testing.T) {
 			t.Run(language+" "+what, func(t *testing.T) {
 				t.Parallel()
 				v := enter(t, "admin", language, empty)
-				paths := append(routes(t, http.MethodGet), "/find?id=x&trace=1&from=2026-01-02", "/merchants/platform", "/merchants/m/money?mode=test", "/policies/some/impact?since=24h")
+				paths := append(routes(t, http.MethodGet), "/find?id=x&from=2026-01-02", "/merchants/platform", "/merchants/m/money?mode=test", "/policies/some/impact?since=24h")
 				for _, path := range paths {
 					status, body := v.ask(http.MethodGet, path, nil)
 					v.judge(path, status, body)
@@ -414,6 +414,43 @@ func TestRoles(t *testing.T) {
 				t.Errorf("is offered to change people: %v", offered)
 			}
 		})
+	}
+}
+
+// TestWhatARequestAskedForIsReadByAForm: a link, which any site can have somebody open,
+// reads none and writes no audit.
+func TestWhatARequestAskedForIsReadByAForm(t *testing.T) {
+	t.Parallel()
+	v := enter(t, "support", "en", false)
+	for _, of := range []struct {
+		method, path string
+		form         url.Values
+		traced       bool
+	}{
+		{http.MethodGet, "/find?id=x", nil, false}, {http.MethodGet, "/find?id=x&trace=1", nil, false}, {http.MethodPost, "/find", url.Values{"id": {"x"}}, true},
+	} {
+		*v.asked = nil
+		status, body := v.ask(of.method, of.path, of.form)
+		v.judge(of.path, status, body)
+		traced := slices.ContainsFunc(*v.asked, func(u *url.URL) bool { return u.Query().Has("trace") })
+		if status != http.StatusOK || traced != of.traced {
+			t.Errorf("%s %s: %d, traced: %v", of.method, of.path, status, traced)
+		}
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, v.url+"/find", strings.NewReader("id=x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("Sec-Fetch-Site", "cross-site")
+	*v.asked = nil
+	answer, err := v.client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusForbidden || len(*v.asked) != 0 {
+		t.Errorf("another site's form: %d, asked %v", answer.StatusCode, *v.asked)
 	}
 }
 

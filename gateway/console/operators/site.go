@@ -114,6 +114,7 @@ func (c *Console) furnish(r *room) {
 func (c *Console) routes() {
 	c.at("GET /{$}", c.overview)
 	c.at("GET /find", c.find)
+	c.at("POST /find", c.trace)
 
 	c.at("GET /merchants", c.merchants)
 	c.at("GET /merchants/new", c.newMerchant, page.Fresh)
