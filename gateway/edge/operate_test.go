@@ -58,19 +58,19 @@ func TestJudgedAgainWhereTheDeclarationChanged(t *testing.T) {
 	titled := changedSnapshot(t, `"title": "Payments through Xendit"`, `"title": "Xendit"`)
 	adding := changedSnapshot(t, `"verifies": true,`, `"verifies": true, "operations": [{"path": "/payments/create", "adds": {"va": {"type": "string", "maxLength": 9, "description": "An account."}}}],`)
 	for what, c := range map[string]struct {
-		becomes *catalog.Snapshot
-		first   error
-		runs    int
-		code    fault.Code
+		becomes        *catalog.Snapshot
+		first          error
+		runs, released int // released are units of what was not sent
+		code           fault.Code
 	}{
-		"another declaration":                  {adding, unavailable, 2, ""},
-		"the same declaration":                 {titled, unavailable, 1, fault.ProviderUnavailable},
-		"another, and nobody knows":            {adding, fault.New(fault.ProviderUnavailable, "It may be.").Unknown(), 1, fault.ProviderUnavailable},
-		"another, and a refusal":               {adding, fault.New(fault.ProviderRejected, "No."), 1, fault.ProviderRejected},
-		"another, and again and again another": {adding, unavailable, 2, fault.ProviderUnavailable},
+		"another declaration":                  {adding, unavailable, 2, 1, ""},
+		"the same declaration":                 {titled, unavailable, 1, 1, fault.ProviderUnavailable},
+		"another, and nobody knows":            {adding, fault.New(fault.ProviderUnavailable, "It may be.").Unknown(), 1, 0, fault.ProviderUnavailable},
+		"another, and a refusal":               {adding, fault.New(fault.ProviderRejected, "No."), 1, 0, fault.ProviderRejected},
+		"another, and again and again another": {adding, unavailable, 2, 2, fault.ProviderUnavailable},
 	} {
 		h := build(t)
-		h.run = func(r lifecycle.Request) (lifecycle.Answer, error) {
+		h.run = func(lifecycle.Request) (lifecycle.Answer, error) {
 			if len(h.requests) == 1 || strings.Contains(what, "again and again") {
 				if err := h.Use(c.becomes); err != nil {
 					t.Error(err)
@@ -80,14 +80,11 @@ func TestJudgedAgainWhereTheDeclarationChanged(t *testing.T) {
 			return lifecycle.Answer{Data: map[string]any{"external_id": "INV-1", "status": "PENDING"}}, nil
 		}
 		got := h.create(t, h.right(`,"external_id":"INV-1"`))
-		if len(h.requests) != c.runs || got.envelope.Code != c.code {
-			t.Errorf("%s: it ran %d times, and is answered %s", what, len(h.requests), got.text)
+		if len(h.requests) != c.runs || len(h.released) != c.released || got.envelope.Code != c.code {
+			t.Errorf("%s: it ran %d times, gave %d units back, and is answered %s", what, len(h.requests), len(h.released), got.text)
 		}
 		if last := h.requests[len(h.requests)-1]; c.runs == 2 && (!last.Operation.Answers("va") || last.RequestID != h.requests[0].RequestID || last.Body["external_id"] != "INV-1") {
 			t.Errorf("%s: it was judged by the former declaration: %+v", what, last)
-		}
-		if len(h.released) != c.runs && c.first == unavailable && c.code != "" || c.code == "" && len(h.released) != 1 {
-			t.Errorf("%s: the unit of what was not sent is given back %d times", what, len(h.released))
 		}
 	}
 }

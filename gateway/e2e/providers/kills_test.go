@@ -32,7 +32,7 @@ func killPlugins(t *testing.T, f *fleet, seed uint64, lasts, resolves time.Durat
 		seed = given
 	}
 	t.Logf("%s=%d chooses the victims", seedVariable, seed)
-	chance := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // it chooses victims
+	chance := rand.New(rand.NewPCG(seed, 0))
 	stop := f.load(2)
 	defer stop()
 	next := time.Now()

@@ -21,15 +21,10 @@ const tortureRounds = 10
 func TestTortureProviders(t *testing.T) {
 	t.Parallel()
 	lasts, seed := time.Duration(harness.TortureMinutes(t)*float64(time.Minute)), uint64(time.Now().UnixNano())
-	var replaced, killed *fleet
-	t.Run("replacement", func(t *testing.T) {
-		replaced = newFleet(t)
-		replace(t, replaced, tortureRounds, 4)
-	})
-	t.Run("kills", func(t *testing.T) {
-		killed = newFleet(t)
-		killPlugins(t, killed, seed, lasts, harness.EndsWithin)
-	})
+	replaced := newFleet(t)
+	replace(t, replaced, tortureRounds, 4)
+	killed := newFleet(t)
+	killPlugins(t, killed, seed, lasts, harness.EndsWithin)
 	file := os.Getenv(tortureVariable)
 	if file == "" || t.Failed() {
 		return
