@@ -139,7 +139,7 @@ func (a *Admission) Spend(ctx context.Context, now time.Time, id tenants.Identit
 // accessRule is the number of what Access refuses. That a body does not fit its schema has
 // none: the answer itself says what is wrong.
 func accessRule(refusal error) decision.Rule {
-	switch fault.From(refusal).Code { //nolint:exhaustive // those of Access
+	switch fault.From(refusal).Code {
 	case fault.MerchantSuspended:
 		return decision.Suspended
 	case fault.ScopeMissing:

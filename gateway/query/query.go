@@ -53,7 +53,7 @@ func New(l *lifecycle.Lifecycle, shared Shared, records Records) *Queries {
 		lifecycle: l, shared: shared, records: records,
 		listings: otter.Must(&otter.Options[edition, *catalog.Listing]{
 			MaximumWeight: mostOfListings,
-			Weigher:       func(_ edition, l *catalog.Listing) uint32 { return uint32(min(l.Size(), mostOfListings)) + own },
+			Weigher:       func(_ edition, l *catalog.Listing) uint32 { return uint32(min(l.Size(), mostOfListings)) + own }, //nolint:gosec // a size is no negative number
 		}),
 		views: otter.Must(&otter.Options[view, *catalog.Finished]{
 			MaximumWeight: mostOfViews,

@@ -66,8 +66,6 @@ func (c *Console) pay(r *room) error {
 const payWithin = 10 * time.Second
 
 func (c *Console) payAt(ctx context.Context, wanted *order) error {
-	ctx, cancel := context.WithTimeout(ctx, payWithin)
-	defer cancel()
 	body, err := json.Marshal(wanted)
 	if err != nil {
 		return err
@@ -76,7 +74,7 @@ func (c *Console) payAt(ctx context.Context, wanted *order) error {
 	if err != nil {
 		return err
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := (&http.Client{Timeout: payWithin}).Do(request)
 	if err != nil {
 		return err
 	}

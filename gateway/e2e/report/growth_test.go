@@ -213,6 +213,7 @@ func (b *bench) grow(ctx context.Context, merchants, movements int) {
 // the time, and returns the statements that make it. Keys stay, and indexes of some rows alone: the
 // program works on, and looks for what is due by these.
 func (b *bench) dropIndexes(ctx context.Context, conn *pgx.Conn) (remake []string) {
+	//nolint:rowserrcheck // ForEachRow tells it
 	rows, err := conn.Query(ctx, `SELECT indexname, indexdef FROM pg_indexes
 		WHERE schemaname = current_schema() AND tablename IN ('movements', 'history', 'callbacks', 'ledger_transactions')
 			AND indexdef NOT LIKE '% WHERE %' AND indexname NOT IN (SELECT conname FROM pg_constraint)`)
