@@ -92,7 +92,7 @@ func newFleet(t *testing.T) *fleet {
 		tallies: map[string]*tally{},
 		of: map[string]*harness.Deployment{
 			"payments": first, "midtrans": first.Another(t, "midtrans"), "ppob": first.Another(t, "ppob", "--poll-every=0s", "--list-every=0s"),
-			"wallet1": first.Another(t, "wallet1", "--careless"), "wallet2": first.Another(t, "wallet2"),
+			"wallet1": first.Another(t, "wallet1", "--careless", "--opening=1000000000000"), "wallet2": first.Another(t, "wallet2"),
 		},
 	}
 	if err := os.Mkdir(f.plugins, 0o700); err != nil {
