@@ -1,4 +1,6 @@
-// Package linediff tells how a text becomes another one, line by line. It must know nothing of what the texts are.
+// Package linediff tells how a text becomes another one, line by line. It owns the one
+// comparison that command line, admin API and console show, in the form of `diff -u`. It
+// must know nothing of what the texts are.
 package linediff
 
 import (
