@@ -117,11 +117,16 @@ await story(async (somebody) => {
   const operator = await somebody("Operator");
   await operator.accept(OPERATOR_URL, "another sentence of words");
   await operator.page.goto(at(`/merchants/${MERCHANT}`));
-  await press(operator, "details:has(form[action$='/limits']) > summary");
-  await write(operator, "form[action$='/limits'] [name=name]", "payout:day");
-  await write(operator, "form[action$='/limits'] [name=amount]", "5000000");
-  await write(operator, "form[action$='/limits'] [name=reason]", "as they say");
-  await press(operator, "form[action$='/limits'] button");
+  const limits = async () => {
+    await press(operator, "details:has(form[action$='/limits']) > summary");
+    await write(operator, "form[action$='/limits'] [name=name]", "payout:day");
+    await write(operator, "form[action$='/limits'] [name=amount]", "5000000");
+    await write(operator, "form[action$='/limits'] [name=reason]", "as they say");
+    await press(operator, "form[action$='/limits'] button");
+  };
+  await limits();
+  await confirms(operator);
+  await limits();
   await operator.page.waitForSelector("td >> text=Rp5.000.000");
 
   // A page that renews itself keeps the focus where it is.
