@@ -2,6 +2,7 @@ package merchants
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -54,7 +55,7 @@ func (c *Console) list(r *room, kind manifest.Kind) error {
 	if err != nil {
 		return err
 	}
-	found, err := c.deps.Records.Movements(r.Request.Context(), l)
+	found, err := c.found(r.Request.Context(), l)
 	if err != nil {
 		return err
 	}
@@ -74,6 +75,26 @@ func (c *Console) list(r *room, kind manifest.Kind) error {
 	})
 }
 
+// found are a list's movements. A whole reference is looked up by its key and shown alone:
+// the beginning of one has every movement of its time read.
+func (c *Console) found(ctx context.Context, l movement.Listing) ([]movement.Movement, error) {
+	if l.Prefix == "" {
+		return c.deps.Records.Movements(ctx, l)
+	}
+	m, err := c.deps.Records.MovementByKey(ctx, movement.Key{Owner: l.Owner, Kind: l.Kind, Reference: l.Prefix})
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+	case err != nil:
+		return nil, err
+	case slices.Contains(l.States, m.State) && !m.CreatedAt.Before(l.Since) && m.CreatedAt.Before(l.Before):
+		return []movement.Movement{m}, nil
+	}
+	if l.Before.Sub(l.Since) > prefixSpan {
+		l.Since = l.Before.Add(-prefixSpan)
+	}
+	return c.deps.Records.Movements(ctx, l)
+}
+
 // listing reads a list's filters. Days are the console's zone's.
 func (c *Console) listing(r *room, kind manifest.Kind, asked map[string]string) (l movement.Listing, err error) {
 	now := c.deps.Now()
@@ -88,9 +109,6 @@ func (c *Console) listing(r *room, kind manifest.Kind, asked map[string]string) 
 		if l.Before, err = c.day(asked["to"], 1); err != nil {
 			return l, fault.Invalid("to", "must be a day like 2026-01-31")
 		}
-	}
-	if l.Prefix != "" && l.Before.Sub(l.Since) > prefixSpan {
-		l.Since = l.Before.Add(-prefixSpan)
 	}
 	after := r.Form("after")
 	if after == "" {
