@@ -43,13 +43,21 @@ func (c *Console) find(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	places, err := c.places(x, id)
+	places, err := c.placesByID(x, id)
 	if err != nil {
 		return nil, err
 	}
-	var found []movement.Movement
-	if !slices.ContainsFunc(places, func(p adminapi.FoundPlace) bool { return p.ID == id && p.Kind != adminapi.PlaceAdjustment }) {
-		if found, err = c.named(x, id, since); err != nil {
+	found, err := c.byOwnID(x, id)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 && !slices.ContainsFunc(places, func(p adminapi.FoundPlace) bool { return p.ID == id }) {
+		named, err := c.placesByName(x, id)
+		if err != nil {
+			return nil, err
+		}
+		places = append(named, places...)
+		if found, err = c.byOthersID(x, id, since); err != nil {
 			return nil, err
 		}
 	}
@@ -155,34 +163,46 @@ func (c *Console) decisionOf(ctx context.Context, id string, of movement.Owner) 
 	return "", nil
 }
 
-// named are the movements that an id belongs to, each once. References go by every
-// merchant, and scans come last: an id that is the gateway's own, or tells its time, is
-// looked for there first, and nowhere else once it is found.
+// named are the movements that an id belongs to, each once. Who is found by an id of the
+// gateway's own is looked for nowhere else.
 func (c *Console) named(x *call, id string, since time.Time) ([]movement.Movement, error) {
-	ctx := x.request.Context()
+	found, err := c.byOwnID(x, id)
+	if err != nil || len(found) > 0 {
+		return found, err
+	}
+	return c.byOthersID(x, id, since)
+}
+
+// byOwnID are the movements of an id that is the gateway's own, or tells its time.
+func (c *Console) byOwnID(x *call, id string) ([]movement.Movement, error) {
 	if own, _, ok := ourName(id); ok {
-		m, err := c.deps.Movements.MovementByID(ctx, own)
+		m, err := c.deps.Movements.MovementByID(x.request.Context(), own)
 		if !errors.Is(err, store.ErrNotFound) {
 			return []movement.Movement{m}, err
 		}
 	}
-	within := func(spans ...[2]time.Time) (found []movement.Movement, err error) {
-		for _, span := range spans {
-			if found, err = c.deps.Movements.MovementsByOthersID(ctx, id, span[0], span[1], maxFound); err != nil || len(found) > 0 {
-				break
-			}
-		}
-		return found, err
-	}
-	// Many an id that a merchant made reads as a decision's, too.
-	found, err := within(c.told(id, x.now)...)
+	return c.within(x, id, c.told(id, x.now)...)
+}
+
+// byOthersID are the movements of an id that merchants or providers made. References go
+// by every merchant, and what only a scan finds comes last.
+func (c *Console) byOthersID(x *call, id string, since time.Time) ([]movement.Movement, error) {
+	found, err := c.deps.Movements.MovementsByReference(x.request.Context(), id, maxFound)
 	if err != nil || len(found) > 0 {
 		return newest(found), err
 	}
-	if found, err = c.deps.Movements.MovementsByReference(ctx, id, maxFound); err == nil && len(found) == 0 {
-		found, err = within([2]time.Time{since, x.now.Add(ahead)})
+	return c.within(x, id, [2]time.Time{since, x.now.Add(ahead)})
+}
+
+// within are the movements of an id in the first span of time that has any.
+func (c *Console) within(x *call, id string, spans ...[2]time.Time) ([]movement.Movement, error) {
+	for _, span := range spans {
+		found, err := c.deps.Movements.MovementsByOthersID(x.request.Context(), id, span[0], span[1], maxFound)
+		if err != nil || len(found) > 0 {
+			return newest(found), err
+		}
 	}
-	return newest(found), err
+	return nil, nil
 }
 
 func newest(found []movement.Movement) []movement.Movement {

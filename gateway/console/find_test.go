@@ -15,7 +15,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 func TestAnyIDIsFound(t *testing.T) {
@@ -194,6 +196,46 @@ func TestWhatTellsItsTimeVisitsNoMerchant(t *testing.T) {
 	if found, err := w.Find(t.Context(), m.Reference, time.Time{}); err != nil || len(found.Movements) != 1 || visits.Load() != 1 {
 		t.Errorf("by its reference: found %d, %d visits, %v", len(found.Movements), visits.Load(), err)
 	}
+}
+
+// TestWhatIsFoundByItsKeyReadsNoNames: of a hundred thousand merchants all are read for one.
+func TestWhatIsFoundByItsKeyReadsNoNames(t *testing.T) {
+	t.Parallel()
+	var visits atomic.Int64
+	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) {
+		d.Movements, d.Finder = visiting{d.Movements, &visits}, reading{d.Finder, &visits}
+	})
+	made, err := w.CreateMerchant(t.Context(), adminapi.NewMerchant{Name: "Toko Kopi Senja", Tier: "starter"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := w.transfers(time.Hour, func(m *movement.Movement) { m.RequestID = madeAt(t, time.Now().Add(-time.Hour)) })
+	for _, id := range []string{made.MerchantID, string(w.account(made.MerchantID).Keys()[0].ID), m.ID.String(), m.UpstreamReference(), m.RequestID} {
+		found, err := w.Find(t.Context(), id, time.Time{})
+		if err != nil || len(found.Movements)+len(found.Places) != 1 || visits.Load() != 0 {
+			t.Errorf("%s finds %+v with %d visits, %v", id, found, visits.Load(), err)
+		}
+	}
+	if found, err := w.Find(t.Context(), "kopi", time.Time{}); err != nil || len(found.Places) != 1 || visits.Load() == 0 {
+		t.Errorf("a name finds %+v with %d visits, %v", found, visits.Load(), err)
+	}
+}
+
+// reading counts how often all names, or all credits and debits, are read.
+type reading struct {
+	console.Finder
+
+	visits *atomic.Int64
+}
+
+func (r reading) MerchantsNamed(ctx context.Context, text string, most int) ([]tenants.Merchant, error) {
+	r.visits.Add(1)
+	return r.Finder.MerchantsNamed(ctx, text, most)
+}
+
+func (r reading) AdjustmentsByReference(ctx context.Context, reference string, most int) ([]store.Adjustment, error) {
+	r.visits.Add(1)
+	return r.Finder.AdjustmentsByReference(ctx, reference, most)
 }
 
 // visiting counts how often the movements of all merchants are looked through.

@@ -28,23 +28,15 @@ const leastName = 2
 // versionLike is the beginning of a policy's version as people say it, or all of it.
 var versionLike = regexp.MustCompile(`^[0-9a-fA-F]{8,64}$`)
 
-// places are what an id or a name belongs to besides movements and decisions.
-func (c *Console) places(x *call, id string) ([]adminapi.FoundPlace, error) {
+// placesByID are what an id belongs to besides movements and decisions, each looked up by
+// its key.
+func (c *Console) placesByID(x *call, id string) ([]adminapi.FoundPlace, error) {
 	ctx := x.request.Context()
 	var places []adminapi.FoundPlace
 	if account, err := c.deps.Merchants.AccountByID(ctx, tenants.MerchantID(id)); err == nil {
 		return []adminapi.FoundPlace{{Kind: adminapi.PlaceMerchant, ID: id, Name: account.Merchant().Name, MerchantID: id}}, nil
 	} else if !errors.Is(err, tenants.ErrNotFound) && !errors.Is(err, store.ErrNotFound) {
 		return nil, err
-	}
-	if c.maybeName(x, id) {
-		merchants, err := c.deps.Finder.MerchantsNamed(ctx, id, maxFound)
-		if err != nil {
-			return nil, err
-		}
-		for _, m := range merchants {
-			places = append(places, adminapi.FoundPlace{Kind: adminapi.PlaceMerchant, ID: string(m.ID), Name: m.Name, MerchantID: string(m.ID)})
-		}
 	}
 	if account, err := c.deps.Finder.AccountByKey(ctx, tenants.KeyID(id)); err == nil {
 		key, _ := account.Key(tenants.KeyID(id))
@@ -60,14 +52,28 @@ func (c *Console) places(x *call, id string) ([]adminapi.FoundPlace, error) {
 			return nil, err
 		}
 	}
-	adjustments, err := c.deps.Finder.AdjustmentsByReference(ctx, id, maxFound)
-	if err != nil {
-		return nil, err
+	return c.replicaPlaces(x, id, places)
+}
+
+// placesByName are the merchants that are called so, and credits and debits by their
+// reference. All of either are read.
+func (c *Console) placesByName(x *call, text string) ([]adminapi.FoundPlace, error) {
+	ctx := x.request.Context()
+	var places []adminapi.FoundPlace
+	if c.maybeName(x, text) {
+		merchants, err := c.deps.Finder.MerchantsNamed(ctx, text, maxFound)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range merchants {
+			places = append(places, adminapi.FoundPlace{Kind: adminapi.PlaceMerchant, ID: string(m.ID), Name: m.Name, MerchantID: string(m.ID)})
+		}
 	}
+	adjustments, err := c.deps.Finder.AdjustmentsByReference(ctx, text, maxFound)
 	for _, a := range adjustments {
 		places = append(places, adminapi.FoundPlace{Kind: adminapi.PlaceAdjustment, ID: a.Reference, MerchantID: a.Owner.MerchantID, Mode: a.Owner.Mode, Name: a.Reason})
 	}
-	return c.replicaPlaces(x, id, places)
+	return places, err
 }
 
 // maybeName tells whether somebody may be called so: reading all names costs more than
