@@ -64,14 +64,23 @@ function complete(request) {
   return request;
 }
 
-// Swagger UI leaves parts of its own without a name for those who can't see them.
-const names = { ".examples-select-element": "Example", ".body-param__text": "Request body", ".content-type": "Media type" };
-const name = () => {
-  for (const [selector, label] of Object.entries(names)) {
-    for (const one of document.querySelectorAll(`#swagger-ui ${selector}:not([aria-label])`)) one.setAttribute("aria-label", label);
+// Swagger UI leaves parts of its own without a name, a level or a stop of the keyboard.
+const lacking = {
+  ".examples-select-element": { "aria-label": "Example" },
+  ".body-param__text": { "aria-label": "Request body" },
+  ".content-type": { "aria-label": "Media type" },
+  ".information-container": { role: "region", "aria-label": "Description" },
+  ".models > h4": { "aria-level": "2" },
+  ".microlight": { tabindex: "0" },
+};
+const complement = () => {
+  for (const [selector, attributes] of Object.entries(lacking)) {
+    for (const [name, value] of Object.entries(attributes)) {
+      for (const one of document.querySelectorAll(`#swagger-ui ${selector}:not([${name}])`)) one.setAttribute(name, value);
+    }
   }
 };
-new MutationObserver(name).observe(field("swagger-ui"), { childList: true, subtree: true });
+new MutationObserver(complement).observe(field("swagger-ui"), { childList: true, subtree: true });
 
 let placeholder = "";
 

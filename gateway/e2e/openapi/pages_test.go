@@ -10,8 +10,7 @@ import (
 )
 
 // TestPages opens the documents in a browser: axe finds nothing in the guides, nor
-// on the API page but for what stands in docs.mjs with the reason, and calls can be tried
-// there.
+// on the API page, and calls can be tried there.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	b := browser.Start(t)

@@ -30,11 +30,13 @@ var page = template.Must(template.New("page").Parse(`<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>{{.Merchant}}: {{.Amount}}</title></head>
 <body>
+<main>
 <p>Sandbox: no money moves here.</p>
 <h1>{{.Merchant}}</h1>
 <p>{{.Amount}}</p>
 <p>State: <strong>{{.State}}</strong></p>
 {{if .Open}}<form method="post"><button type="submit">Pay {{.Amount}} by QRIS</button></form>{{end}}
+</main>
 </body>
 </html>
 `))
