@@ -100,7 +100,7 @@ func connectCockroach(ctx context.Context, address func() (string, error)) (endp
 	if err != nil || u.Host == "" {
 		return endpoint{}, errors.New("the node has not written its address")
 	}
-	own := url.URL{Scheme: "postgres", User: url.User("root"), Host: u.Host, Path: Name, RawQuery: "sslmode=disable"}
+	own := url.URL{Scheme: "postgres", User: url.User("root"), Host: u.Host, Path: databaseName, RawQuery: "sslmode=disable"}
 	at, err := connect(ctx, own.String())
 	if err == nil && at.engine != CockroachDB {
 		err = &finalError{fmt.Errorf("what answers at %s is not CockroachDB", u.Host)}

@@ -58,7 +58,7 @@ func connect(ctx context.Context, raw string) (endpoint, error) {
 		return endpoint{}, err
 	}
 	if name == "" {
-		name = Name
+		name = databaseName
 		raw = withDatabase(raw, name)
 	}
 	conn, err := pgx.Connect(ctx, raw)
@@ -76,7 +76,7 @@ func connect(ctx context.Context, raw string) (endpoint, error) {
 	if err := checkVersion(parameter); err != nil {
 		return endpoint{}, &finalError{err}
 	}
-	at := endpoint{url: raw, engine: EngineOf(parameter)}
+	at := endpoint{url: raw, engine: engineOf(parameter)}
 	if at.engine == CockroachDB {
 		// CockroachDB lets a session begin in a database that does not exist.
 		create := "CREATE DATABASE IF NOT EXISTS " + pgx.Identifier{name}.Sanitize()

@@ -22,7 +22,7 @@ func TestURLOfARunningServer(t *testing.T) {
 		t.Errorf("engine = %q", byFlag.Engine())
 	}
 	byEnv := open(t, Options{Getenv: environment{URLVariable: withDatabase(server.URL(), "")}.get})
-	if got := query(t, byEnv.URL(), "SELECT current_database()"); got != Name || byEnv.Source() != URLVariable {
+	if got := query(t, byEnv.URL(), "SELECT current_database()"); got != databaseName || byEnv.Source() != URLVariable {
 		t.Errorf("database = %q from %q", got, byEnv.Source())
 	}
 	if _, err := Open(t.Context(), Options{URL: missing, Engine: CockroachDB}); err == nil {

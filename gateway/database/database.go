@@ -27,12 +27,12 @@ const (
 // URLVariable names the environment variable that points to a server which runs already.
 const URLVariable = "GERBANG_DATABASE_URL"
 
-// Name is the database that Open connects to when the URL names none; it is created when missing.
-const Name = "gerbang"
+// databaseName is the database that Open connects to when the URL names none; it is created when missing.
+const databaseName = "gerbang"
 
-// EngineOf finds the engine by a connection's parameters (pgconn's ParameterStatus fits): CockroachDB announces
+// engineOf finds the engine by a connection's parameters (pgconn's ParameterStatus fits): CockroachDB announces
 // itself by crdb_version, which PostgreSQL does not have.
-func EngineOf(parameter func(name string) string) Engine {
+func engineOf(parameter func(name string) string) Engine {
 	if parameter("crdb_version") != "" {
 		return CockroachDB
 	}

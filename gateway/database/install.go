@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// ErrNotInstalled is Install's error when nobody agreed to an installation. Nothing was changed.
-var ErrNotInstalled = errors.New("PostgreSQL was not installed")
+// errNotInstalled is Install's error when nobody agreed to an installation. Nothing was changed.
+var errNotInstalled = errors.New("PostgreSQL was not installed")
 
-// Plan is how this machine's package manager installs PostgreSQL's server binaries and nothing more: no system
+// installPlan is how this machine's package manager installs PostgreSQL's server binaries and nothing more: no system
 // cluster is made or started.
-type Plan struct {
+type installPlan struct {
 	Manager  string
 	Commands [][]string
 }
 
 // String is the commands as they can be pasted into a shell.
-func (p Plan) String() string {
+func (p installPlan) String() string {
 	lines := make([]string, len(p.Commands))
 	for n, command := range p.Commands {
 		words := make([]string, len(command))
@@ -63,21 +63,21 @@ var managers = []struct {
 	{"brew", false, [][]string{{"env", "HOMEBREW_GITHUB_ACTIONS=1", "brew", "install", "postgresql@17"}}},
 }
 
-// PlanInstall picks the package manager of this machine. A nil getenv means os.Getenv.
-func PlanInstall(getenv func(string) string) (Plan, error) {
+// planInstall picks the package manager of this machine. A nil getenv means os.Getenv.
+func planInstall(getenv func(string) string) (installPlan, error) {
 	return planFor(Options{Getenv: getenv}.withDefaults(), os.Geteuid())
 }
 
-func planFor(o Options, uid int) (Plan, error) {
+func planFor(o Options, uid int) (installPlan, error) {
 	for _, m := range managers {
 		if _, err := lookPath(o.path(), m.name); err != nil {
 			continue
 		}
-		plan := Plan{Manager: m.name}
+		plan := installPlan{Manager: m.name}
 		var prefix []string
 		if m.root && uid != 0 {
 			if _, err := lookPath(o.path(), "sudo"); err != nil {
-				return Plan{}, fmt.Errorf("%s needs root, and there is no sudo", m.name)
+				return installPlan{}, fmt.Errorf("%s needs root, and there is no sudo", m.name)
 			}
 			prefix = []string{"sudo"}
 		}
@@ -86,7 +86,7 @@ func planFor(o Options, uid int) (Plan, error) {
 		}
 		return plan, nil
 	}
-	return Plan{}, errors.New("none of apt-get, dnf, apk and brew is on the PATH")
+	return installPlan{}, errors.New("none of apt-get, dnf, apk and brew is on the PATH")
 }
 
 // InstallOptions say who may agree to an installation.
@@ -109,21 +109,21 @@ func IsTerminal(f *os.File) bool {
 }
 
 // Install installs PostgreSQL's server binaries with the machine's package manager: without a question in CI or with
-// YES=1, after a yes on a terminal, and otherwise not at all (ErrNotInstalled, with what to do instead).
+// YES=1, after a yes on a terminal, and otherwise not at all (errNotInstalled, with what to do instead).
 func Install(ctx context.Context, o InstallOptions) error {
 	getenv := Options{Getenv: o.Getenv}.withDefaults().Getenv
-	plan, err := PlanInstall(getenv)
+	plan, err := planInstall(getenv)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrNotInstalled, err)
+		return fmt.Errorf("%w: %w", errNotInstalled, err)
 	}
 	if !agreed(getenv) {
 		if !o.Terminal {
-			return fmt.Errorf("%w: nobody is there to ask. Run it again with YES=1, or run\n%s", ErrNotInstalled, plan)
+			return fmt.Errorf("%w: nobody is there to ask. Run it again with YES=1, or run\n%s", errNotInstalled, plan)
 		}
 		fmt.Fprintf(o.Out, "No database server was found. Install PostgreSQL's binaries with %s?\n%s\n"+
 			"No system cluster is made or started. [y/N] ", plan.Manager, plan)
 		if !yes(o.In) {
-			return fmt.Errorf("%w: declined. To do it yourself, run\n%s", ErrNotInstalled, plan)
+			return fmt.Errorf("%w: declined. To do it yourself, run\n%s", errNotInstalled, plan)
 		}
 	}
 	run := o.run

@@ -93,7 +93,7 @@ func TestInstallNeedsAYes(t *testing.T) {
 			if (err == nil) != test.want || (len(ran) == 1) != test.want {
 				t.Errorf("Install = %v, ran %q", err, ran)
 			}
-			if err != nil && (!errors.Is(err, ErrNotInstalled) || !strings.Contains(err.Error(), "brew install")) {
+			if err != nil && (!errors.Is(err, errNotInstalled) || !strings.Contains(err.Error(), "brew install")) {
 				t.Errorf("the error does not say how: %v", err)
 			}
 			if asked := strings.Contains(out.String(), "[y/N]"); asked != test.terminal {
@@ -113,7 +113,7 @@ func TestInstallStopsAtTheFirstFailure(t *testing.T) {
 		Getenv: env.get, Out: new(strings.Builder),
 		run: func(context.Context, []string) error { ran++; return failed },
 	})
-	if !errors.Is(err, failed) || errors.Is(err, ErrNotInstalled) || ran != 1 {
+	if !errors.Is(err, failed) || errors.Is(err, errNotInstalled) || ran != 1 {
 		t.Errorf("Install = %v after %d commands", err, ran)
 	}
 }
@@ -136,7 +136,7 @@ func TestOpenOrInstall(t *testing.T) {
 	delete(env, "CI")
 	o.postgresPlaces = []string{filepath.Join(root, "empty", "*")}
 	_, err = OpenOrInstall(t.Context(), o, i)
-	if !errors.Is(err, ErrNoServer) || !errors.Is(err, ErrNotInstalled) {
+	if !errors.Is(err, ErrNoServer) || !errors.Is(err, errNotInstalled) {
 		t.Errorf("OpenOrInstall = %v; want what was looked for and why nothing was installed", err)
 	}
 }

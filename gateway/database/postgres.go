@@ -152,7 +152,7 @@ func (c *cluster) start(ctx context.Context, password string) (*process, endpoin
 		}
 		raw := (&url.URL{
 			Scheme: "postgres", User: url.UserPassword(postgresUser, password),
-			Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Path: Name, RawQuery: "sslmode=disable",
+			Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Path: databaseName, RawQuery: "sslmode=disable",
 		}).String()
 		var at endpoint
 		err = proc.awaitReady(ctx, probe{pollEvery, postgresPatience, func(ctx context.Context) (err error) {

@@ -30,8 +30,8 @@ func TestClusterKeepsItsDataAndItsPassword(t *testing.T) {
 
 	first := open(t, o)
 	execute(t, first.URL(), "CREATE TABLE kept AS SELECT 'still here' AS word")
-	if got := query(t, first.URL(), "SELECT current_database()"); got != Name {
-		t.Errorf("database = %q, want %q", got, Name)
+	if got := query(t, first.URL(), "SELECT current_database()"); got != databaseName {
+		t.Errorf("database = %q, want %q", got, databaseName)
 	}
 	for name, want := range map[string]string{
 		"fsync": "on", "max_connections": "200", "shared_buffers": "256MB", "TimeZone": "UTC",

@@ -105,7 +105,7 @@ func advice(o Options) string {
 	if o.Engine == CockroachDB {
 		return "Put a cockroach binary, 24.3 or later, on the PATH or name it in " + BinaryVariable + "."
 	}
-	plan, err := PlanInstall(o.Getenv)
+	plan, err := planInstall(o.Getenv)
 	if err != nil {
 		return "Install PostgreSQL 15 or later or CockroachDB 24.3 or later, or set " + URLVariable + "."
 	}

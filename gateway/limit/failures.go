@@ -53,7 +53,7 @@ func NewFailures() *Failures {
 // Record counts a failure. It is blocked when it is one too many, and retryAfter is when the next would not be. A blocked
 // failure is not counted, so an address that goes on is let through twenty times a minute and not shut out for ever.
 func (f *Failures) Record(now time.Time, addr netip.Addr) (blocked bool, retryAfter time.Duration) {
-	addr = Subscriber(addr)
+	addr = subscriber(addr)
 	s := f.shard(addr)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +76,7 @@ func (f *Failures) Record(now time.Time, addr netip.Addr) (blocked bool, retryAf
 
 // Blocked tells whether an address has failed too often, and counts nothing.
 func (f *Failures) Blocked(now time.Time, addr netip.Addr) bool {
-	addr = Subscriber(addr)
+	addr = subscriber(addr)
 	s := f.shard(addr)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,8 +123,8 @@ func (l *failureLog) blocked(now time.Time) (bool, time.Duration) {
 	return true, min(left, failureWindow)
 }
 
-// Subscriber is what an address counts as: itself, or its network of 64 bits.
-func Subscriber(addr netip.Addr) netip.Addr {
+// subscriber is what an address counts as: itself, or its network of 64 bits.
+func subscriber(addr netip.Addr) netip.Addr {
 	addr = addr.Unmap().WithZone("")
 	if !addr.Is6() {
 		return addr

@@ -28,7 +28,7 @@ func fail(f *Failures, now time.Time, addr netip.Addr, times int) (counted int) 
 
 // isBlocked reports, without counting anything, whether a failure now would be one too many.
 func isBlocked(f *Failures, now time.Time, addr netip.Addr) (bool, time.Duration) {
-	if log := f.shard(Subscriber(addr)).addresses[Subscriber(addr)]; log != nil {
+	if log := f.shard(subscriber(addr)).addresses[subscriber(addr)]; log != nil {
 		return log.blocked(now)
 	}
 	return false, 0

@@ -61,7 +61,7 @@ type share struct {
 
 // of are the shares that an address is of, and how many there are.
 func (s *Shares) of(address netip.Addr) (shares [3]share, has int) {
-	own := Subscriber(address)
+	own := subscriber(address)
 	shares[0], shares[1], has = share{everybody, s.total}, share{netip.PrefixFrom(own, own.BitLen()), s.total / addressShare}, 2
 	if own.Is6() {
 		site, _ := own.Prefix(siteBits)

@@ -32,7 +32,7 @@ func NewTurns() *Turns {
 
 // Enter waits for a turn. Done is to be called after it.
 func (s *Turns) Enter(ctx context.Context, address netip.Addr) (done func(), err error) {
-	address = Subscriber(address)
+	address = subscriber(address)
 	own := s.come(address)
 	for i, turns := range []chan struct{}{own.turns, s.turns} {
 		select {
