@@ -21,6 +21,7 @@ type sharedReads struct {
 	*pgxpool.Pool
 	queue  chan *sharedRead
 	closed chan struct{}
+	end    sync.Once
 	lanes  sync.WaitGroup
 }
 
@@ -50,9 +51,9 @@ func newSharedReads(pool *pgxpool.Pool) *sharedReads {
 	return s
 }
 
-// close waits for the last batches. What is read after it fails.
+// close waits for the last batches. What is read after it fails. It may be called again.
 func (s *sharedReads) close() {
-	close(s.closed)
+	s.end.Do(func() { close(s.closed) })
 	s.lanes.Wait()
 }
 
