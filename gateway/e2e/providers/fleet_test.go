@@ -188,8 +188,10 @@ func (f *fleet) trade(provider string, s harness.Shop, n int) {
 	switch provider {
 	case "payments", "midtrans":
 		kind := map[string]string{"payments": "payment_link", "midtrans": "qris"}[provider]
-		f.send(provider, s, mark, "/payments/create", s.PaymentBody(harness.Fields{"type": kind, "amount": amount, "external_id": id}))
-		f.send(provider, s, "", "/payments/status", harness.Fields{"external_id": id})
+		made := f.send(provider, s, mark, "/payments/create", s.PaymentBody(harness.Fields{"type": kind, "amount": amount, "external_id": id}))
+		if made.good() { // what was not sent has no status
+			f.send(provider, s, "", "/payments/status", harness.Fields{"external_id": id})
+		}
 	case "ppob":
 		f.send(provider, s, phone, "/ppob/order", harness.Fields{"sku": "xld10", "target": phone, "ref_id": id})
 		f.send(provider, s, "", "/ppob/inquiry", harness.Fields{"sku": "pln", "target": "530000000001"})
@@ -198,16 +200,24 @@ func (f *fleet) trade(provider string, s harness.Shop, n int) {
 		f.send(provider, s, "", "/wallet1/transactions", harness.Fields{})
 	case "wallet2":
 		made := f.send(provider, s, "", "/wallet2/create", harness.Fields{"amount": 10_000 + number%1000*1000, "payer_email": "payer@example.com", "external_id": id})
-		if made.wrong == nil && n%4 == 0 {
+		if !made.good() {
+			return
+		}
+		if n%4 == 0 {
 			var sale struct {
 				QR string `json:"qr_string"`
 			}
-			_ = json.Unmarshal(made.answers[len(made.answers)-1].Data, &sale) // nothing is paid of what was refused
+			if err := json.Unmarshal(made.answers[0].Data, &sale); err != nil {
+				f.Error(err)
+			}
 			f.of[provider].Simulator().TrySandbox(f.Context(), "/pay", harness.Fields{"qr_string": sale.QR})
 		}
 		f.send(provider, s, "", "/wallet2/status", harness.Fields{"external_id": id})
 	}
 }
+
+// good tells whether a call was answered well at once.
+func (c *call) good() bool { return c.wrong == nil && c.answers[0].Success }
 
 // send has a merchant ask any replica, and again where the one that was asked has been
 // killed.
@@ -261,7 +271,7 @@ func (f *fleet) wantNoFailure() {
 			longest[c.provider] = max(longest[c.provider], c.took)
 		}
 		switch {
-		case c.wrong == nil && c.answers[0].Success:
+		case c.good():
 			if !met {
 				well[c.provider]++
 			}
@@ -298,7 +308,7 @@ func (f *fleet) resolve(within time.Duration) {
 	turns, p := make(chan struct{}, 8), f.alive()[0]
 	unresolved := 0
 	for _, c := range f.done() {
-		if c.wrong != nil || c.answers[0].Success || c.mark == "" {
+		if c.wrong != nil || c.good() || c.mark == "" {
 			continue
 		}
 		unresolved++
