@@ -21,12 +21,12 @@ const seedVariable = "GERBANG_KILLS_SEED"
 // the very provider on the very replica notices.
 func TestKilledPlugins(t *testing.T) {
 	t.Parallel()
-	killPlugins(t, newFleet(t), 1, 8*time.Second, harness.ResolvesWithin)
+	killPlugins(t, newFleet(t), 1, 8*time.Second)
 }
 
 // killPlugins kills one plugin after the other, of any provider on any replica, and wants
 // no call to fail but those of the one that was just killed.
-func killPlugins(t *testing.T, f *fleet, seed uint64, lasts, resolves time.Duration) {
+func killPlugins(t *testing.T, f *fleet, seed uint64, lasts time.Duration) {
 	t.Helper()
 	if given, err := strconv.ParseUint(os.Getenv(seedVariable), 10, 64); err == nil {
 		seed = given
@@ -50,7 +50,7 @@ func killPlugins(t *testing.T, f *fleet, seed uint64, lasts, resolves time.Durat
 		t.Errorf("in %v plugins were there to be killed %d times: they are not restarted", lasts, kills)
 	}
 	f.wantNoFailure()
-	f.resolve(resolves)
+	f.resolve(harness.EndsWithin) // on a busy machine an attempt may be made again
 	f.check()
 }
 
