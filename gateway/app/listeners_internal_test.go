@@ -34,10 +34,10 @@ func (h heard) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// visit asks for a page, and is the status of its answer, 0 where there is none.
-func visit(t *testing.T, url string) int {
+// visit is the status of an answer, 0 where there is none.
+func visit(t *testing.T, method, url string) int {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	request, err := http.NewRequestWithContext(t.Context(), method, url, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,18 +80,18 @@ func TestTheAPIOutlivesTheMerchantsConsole(t *testing.T) {
 	console := a.MerchantsConsoleURL()
 	want := func(when string, page, status int) {
 		t.Helper()
-		if got := visit(t, a.APIURL()+"/balance"); got != http.StatusUnauthorized {
+		if got := visit(t, http.MethodPost, a.APIURL()+"/balance"); got != http.StatusUnauthorized {
 			t.Errorf("%s: the API answers %d", when, got)
 		}
-		if got := visit(t, console+"/signin"); got != page {
+		if got := visit(t, http.MethodGet, console+"/signin"); got != page {
 			t.Errorf("%s: the console answers %d, want %d", when, got, page)
 		}
-		if got := visit(t, a.ConsoleURL()+"/healthz"); got != status {
+		if got := visit(t, http.MethodGet, a.ConsoleURL()+"/healthz"); got != status {
 			t.Errorf("%s: the operators' listener answers %d, want %d", when, got, status)
 		}
 	}
 	want("at first", http.StatusOK, http.StatusOK)
-	if got := visit(t, console+"/panics"); got != 0 {
+	if got := visit(t, http.MethodGet, console+"/panics"); got != 0 {
 		t.Errorf("a page that panics answers %d", got)
 	}
 	want("after a panic", http.StatusOK, http.StatusOK)
