@@ -27,6 +27,7 @@ var Faults = map[string]string{
 	`must be a duration from "0s" to "720h"`:                         `harus berupa durasi dari "0s" sampai "720h"`,
 	"There is no such key of this merchant.":                         "Merchant ini tidak memiliki kunci itu.",
 	"There is no such provider.":                                     "Penyedia itu tidak ada.",
+	"There is no such provider any more: its plugin was removed.":    "Penyedia itu tidak ada lagi: plugin-nya dihapus.",
 	"There is no such %s.":                                           "Tidak ada %s seperti itu.",
 	"The credentials do not fit what %s asks for: %s.":               "Kredensial tidak sesuai dengan yang diminta %s: %s.",
 	"Credentials must be given. %s asks for %s.":                     "Kredensial harus diisi. %s meminta %s.",
