@@ -31,12 +31,12 @@ const Skew = 2 * time.Minute
 // candidates which of them the line pays.
 //
 // A line that is for none, but that could be a payment of what a collection asked for,
-// by a payer who was slower than any quarantine or of a collection that has failed, is
-// left to operators.
+// by a payer who was slower than any quarantine, of a collection that has failed, in
+// another currency or with a wrong time, is left to operators.
 //
 // It is false for a line that can't be matched yet: nobody knows whether the payer
 // of its collection could pay at all, or it is late for a collection that is not
-// known to have been unpaid in its life.
+// known to have been unpaid in its life, or too early for one that may still be paid.
 func (r Rules) FindMatch(line StatementLine, candidates []Candidate) (Match, bool) {
 	match := Match{Payment: line.Payment, State: LineUnmatched}
 	switch {
@@ -46,12 +46,14 @@ func (r Rules) FindMatch(line StatementLine, candidates []Candidate) (Match, boo
 		match.State = LineReversed
 		return match, true
 	case line.Currency != "IDR":
-		return match, true
+		return Unmatched(line, candidates), true
 	}
 	found, several := candidateFor(line, candidates, r.Quarantine)
 	switch {
 	case several:
 		return match.listed(line, LineAmbiguous, ReasonAmbiguous, "it may be for two collections"), true
+	case found == nil && slices.ContainsFunc(candidates, func(c Candidate) bool { return line.tooEarlyFor(c) && line.maybeFor(c) && c.State.Open() }):
+		return match, false
 	case found == nil:
 		return Unmatched(line, candidates), true
 	case found.Taken || found.State == Succeeded:
@@ -65,14 +67,28 @@ func (r Rules) FindMatch(line StatementLine, candidates []Candidate) (Match, boo
 }
 
 // CandidatesBetween is when collections were made that lines of a span of time may
-// be for.
+// be for, or be meant for.
 func (r Rules) CandidatesBetween(first, last time.Time) (earliest, latest time.Time) {
-	return first.Add(-max(r.Quarantine, MeantWithin) - r.Life), last.Add(Skew)
+	return first.Add(-max(r.Quarantine, MeantWithin) - r.Life), last.Add(MeantWithin)
 }
 
 // MeantWithin is how long after its life a payment of a collection's amount may still
-// be meant for it: its payer kept the code. Later ones are nobody's.
+// be meant for it: its payer kept the code. It is also how long before the collection was
+// made: statements whose clock or time zone is wrong tell other times. Others are
+// nobody's.
 const MeantWithin = 24 * time.Hour
+
+// tooEarlyFor tells whether a line tells a time at which nobody could pay a collection.
+func (l StatementLine) tooEarlyFor(c Candidate) bool { return l.At.Before(c.CreatedAt.Add(-Skew)) }
+
+// maybeFor tells whether a line may be meant for a collection. One that a payment with a
+// right time has paid misses none with a wrong one.
+func (l StatementLine) maybeFor(c Candidate) bool {
+	if l.tooEarlyFor(c) && (c.Taken || c.State == Succeeded) {
+		return false
+	}
+	return c.Amount == l.Amount && !l.At.Before(c.CreatedAt.Add(-MeantWithin)) && !l.At.After(c.ExpiresAt.Add(MeantWithin))
+}
 
 // QuarantineBeyond is how much longer than lines may be late an amount stays its
 // collection's own: more than Skew, and time for an operator to see it.
@@ -101,7 +117,7 @@ func candidateFor(line StatementLine, candidates []Candidate, quarantine time.Du
 	}
 	for i := range candidates {
 		c := &candidates[i]
-		if c.Amount != line.Amount || c.State == Failed || line.At.Before(c.CreatedAt.Add(-Skew)) || line.At.After(c.ExpiresAt.Add(quarantine)) ||
+		if c.Amount != line.Amount || c.State == Failed || line.tooEarlyFor(*c) || line.At.After(c.ExpiresAt.Add(quarantine)) ||
 			c.CreatedAt.Before(begun) {
 			continue
 		}
@@ -121,7 +137,7 @@ const mostNamed = 5
 func Unmatched(line StatementLine, candidates []Candidate) Match {
 	var meant []Candidate
 	for _, c := range candidates {
-		if c.Amount == line.Amount && !line.At.Before(c.CreatedAt.Add(-Skew)) && !line.At.After(c.ExpiresAt.Add(MeantWithin)) {
+		if line.maybeFor(c) {
 			meant = append(meant, c)
 		}
 	}
@@ -137,7 +153,11 @@ func Unmatched(line StatementLine, candidates []Candidate) Match {
 	if more := len(meant) - len(names); more > 0 {
 		names = append(names, strconv.Itoa(more)+" more")
 	}
-	return m.listed(line, LineUnmatched, ReasonUnmatched, "it pays no collection by itself, and may be meant for "+strings.Join(names, ", "))
+	why := "it pays no collection by itself"
+	if line.Currency != "IDR" {
+		why = "it is in " + line.Currency
+	}
+	return m.listed(line, LineUnmatched, ReasonUnmatched, why+", and may be meant for "+strings.Join(names, ", "))
 }
 
 // listed is the match of a line that needs a person.

@@ -293,6 +293,54 @@ func TestTwoCandidates(t *testing.T) {
 	}
 }
 
+// TestATimeBeforeItsSale: statements whose clock or time zone is wrong tell times before
+// the sale was made. Such a line pays nothing, and is an exception once the sale has ended
+// unpaid; where another line has paid the sale it is none. Nor is the same amount in another
+// currency passed over.
+func TestATimeBeforeItsSale(t *testing.T) {
+	t.Parallel()
+	s := databaseFor(t)
+	for name, c := range map[string]struct {
+		before   time.Duration
+		currency string
+		paid     bool
+		state    movement.State
+		listed   []string
+	}{
+		"of another time zone":           {7 * time.Hour, "IDR", false, movement.Expired, []string{movement.ReasonUnmatched}},
+		"a little more than clocks may":  {movement.Skew + time.Second, "IDR", false, movement.Expired, []string{movement.ReasonUnmatched}},
+		"beside the payment of the sale": {7 * time.Hour, "IDR", true, movement.Succeeded, nil},
+		"of long before":                 {25 * time.Hour, "IDR", false, movement.Expired, nil},
+		"in another currency":            {-time.Minute, "USD", false, movement.Expired, []string{movement.ReasonUnmatched}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newStall(t, s)
+			m := w.sold("A", 10_000)
+			odd := paid("odd", m.Amount, m.CreatedAt.Add(-c.before))
+			odd.Currency = c.currency
+			w.till.write(odd)
+			w.pass(time.Minute)
+			w.readBooks()
+			if c.currency == "IDR" {
+				w.wantListed() // it may be paid still
+			}
+			if c.paid {
+				w.till.write(paid("p", m.Amount, w.now()))
+				w.pass(time.Minute)
+				w.readBooks()
+			}
+			w.pass(time.Hour)
+			w.complete()
+			w.work("A", time.Hour)
+			if now, line := w.stored("A"), w.payment("odd"); now.State != c.state || line.State != movement.LineUnmatched {
+				t.Errorf("the sale is %s, the line %s", now.State, line.State)
+			}
+			w.wantListed(c.listed...)
+		})
+	}
+}
+
 // TestALeftAccountIsReadSeldom: a round that finds an account left does not find it in
 // every other round, too. Its sale is an exception.
 func TestALeftAccountIsReadSeldom(t *testing.T) {

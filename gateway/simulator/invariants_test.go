@@ -293,7 +293,7 @@ func (w *world) checkStatements() {
 				m, _ = w.store.MovementByID(w.ctx, line.Movement)
 			}
 			w.checkLine(line, m)
-			w.checkUnmatched(line)
+			w.checkUnmatched(line, row.told)
 		}
 	}
 	for _, id := range w.books.ids {
@@ -308,16 +308,19 @@ func (w *world) checkStatements() {
 }
 
 // checkUnmatched: a payment of what a sale asked for, within a day of it, pays that sale
-// or is known to operators.
-func (w *world) checkUnmatched(line movement.StatementLine) {
+// or is known to operators; also one with a time before the sale, where it was told after.
+func (w *world) checkUnmatched(line movement.StatementLine, told time.Time) {
 	if line.State != movement.LineUnmatched {
 		return
 	}
 	for _, id := range w.books.ids {
 		m, err := w.store.MovementByID(w.ctx, id)
 		of := err == nil && m.Kind == manifest.Collection && movement.NewAccountID(m.Provider, m.Owner.Mode, m.ConnectionAccount) == line.Account
-		if !of || m.State != movement.Expired || m.Amount != line.Amount || line.At.Before(m.CreatedAt) || line.At.After(m.ExpiresAt.Add(24*time.Hour)) {
+		if !of || m.State != movement.Expired || m.Amount != line.Amount || line.At.After(m.ExpiresAt.Add(24*time.Hour)) {
 			continue
+		}
+		if line.At.Before(m.CreatedAt) && (line.At.Before(m.CreatedAt.Add(-24*time.Hour)) || !told.After(m.CreatedAt.Add(movement.Skew))) {
+			continue // told before anybody could know of the sale
 		}
 		listed, err := w.store.ExceptionsOf(w.ctx, m.Owner, "payment "+line.Payment)
 		if err == nil && len(listed) == 0 && m.PaidLateAt.IsZero() {

@@ -645,7 +645,10 @@ func (u *upstream) pay(account string, amount money.Amount) {
 	u.names++
 	name := "p" + strconv.Itoa(u.names)
 	told := sdk.StatementLine{ID: name, Reference: name, Amount: amount, Currency: "IDR", At: w.now.Truncate(time.Second)}
-	w.log("UPSTREAM %s is paid %v by %s", account, amount, name)
+	if w.chance(5) { // told in another time zone
+		told.At = told.At.Add(-7 * time.Hour)
+	}
+	w.log("UPSTREAM %s is paid %v by %s, told as of %v", account, amount, name, told.At.Sub(w.epoch).Truncate(time.Second))
 	delay := w.between(0, 30*time.Second)
 	if w.chance(20) {
 		delay = w.between(0, 2*time.Hour)
