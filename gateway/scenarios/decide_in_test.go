@@ -140,6 +140,7 @@ func TestAnotherAmountPaid(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i == 0 {
+			o.pass(time.Hour)
 			o.hear(paid)
 			o.wantListed(movement.ReasonAmount)
 		}
