@@ -28,7 +28,7 @@ await story(async (somebody) => {
   await page.fill("[name=message] >> nth=0", "Less for all");
   await page.click("text=Make a version >> nth=0");
   await page.waitForURL(/policies\/[0-9a-f]{64}$/);
-  check((await page.locator(".diff del, .diff ins").allTextContents()).join() === '-       "rate_per_second": 500,,+       "rate_per_second": 450,', "the difference is another one");
+  check((await page.locator(".diff del, .diff ins").allTextContents()).join() === '-      "rate_per_second": 500,,+      "rate_per_second": 450,', "the difference is another one");
   await operator.seen("operators-policy");
   const version = page.url();
   await page.click("text=Show the impact");
