@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,7 @@ func TestWhatIsSent(t *testing.T) {
 // proves.
 func TestWhatACreationProves(t *testing.T) {
 	t.Parallel()
+	ended := []string{"the Core API fails", "the Core API's partner fails"} // by its own error
 	for name, c := range map[string]struct {
 		path, body string
 		answer     reply
@@ -66,6 +68,9 @@ func TestWhatACreationProves(t *testing.T) {
 		"too often":                      {snapPath, aLink, reply{429, `{"error_messages":["slow down"]}`}, sdk.NotSent, sdk.BlameLimit},
 		"the Snap API fails":             {snapPath, aLink, reply{500, `{"error_messages":["internal server error"]}`}, sdk.Unknown, sdk.BlameUpstream},
 		"the Core API fails":             {chargePath, aQRIS, reply{500, `{"status_code":"500","status_message":"internal server error"}`}, sdk.Unknown, sdk.BlameUpstream},
+		"the Core API's partner fails":   {chargePath, aQRIS, reply{200, `{"status_code":"503","status_message":"partner"}`}, sdk.Unknown, sdk.BlameUpstream},
+		"the Core API's gateway fails":   {chargePath, aQRIS, reply{502, `{"status_code":"502","status_message":"bad gateway"}`}, sdk.Unknown, sdk.BlameUpstream},
+		"a proxy's 500":                  {chargePath, aQRIS, reply{500, `<html>`}, sdk.Unknown, sdk.BlameUpstream},
 		"a proxy's 400":                  {snapPath, aLink, reply{400, `<html>`}, sdk.Unknown, sdk.BlameUpstream},
 		"a proxy's 400 in JSON":          {chargePath, aQRIS, reply{400, `{"message":"bad request"}`}, sdk.Unknown, sdk.BlameUpstream},
 		"another address":                {snapPath, aLink, reply{404, `{"error_messages":["not here"]}`}, sdk.Unknown, sdk.BlameUpstream},
@@ -79,7 +84,7 @@ func TestWhatACreationProves(t *testing.T) {
 	} {
 		up := newStub(t, map[string]reply{c.path: c.answer})
 		got := newAdapter().create(t.Context(), up.call(t, c.body))
-		if got.Outcome != c.outcome || got.Blame != c.blame || got.Errored {
+		if got.Outcome != c.outcome || got.Blame != c.blame || got.Errored != slices.Contains(ended, name) {
 			t.Errorf("%s: %+v, want %v", name, got, c.outcome)
 		}
 		if text, err := json.Marshal(got); err != nil || strings.Contains(string(text), testKey) {

@@ -23,6 +23,7 @@ const (
 // problem is why a request has no usable answer.
 type problem struct {
 	verdict verdict
+	ended   bool // the upstream's own error has ended the call
 	blame   sdk.Blame
 	code    int    // the upstream's own
 	message string // the upstream's words, for merchants
@@ -66,6 +67,7 @@ func (c *client) judge(what string, code int, message string) *problem {
 	case http.StatusNotAcceptable: // likewise
 	default:
 		p.blame = sdk.BlameUpstream
+		p.ended = code == http.StatusInternalServerError || code == http.StatusServiceUnavailable
 	}
 	return p
 }

@@ -46,7 +46,10 @@ func (c *client) charge(ctx context.Context, call sdk.Call, o order, now time.Ti
 		return sendByPassed()
 	}
 	t, p := c.core(ctx, http.MethodPost, "/v2/charge", request)
-	if p != nil {
+	switch {
+	case p != nil && p.ended: // a charge can be looked up from now on, as a link can't
+		return sdk.UpstreamError(p.detail)
+	case p != nil:
 		return p.result()
 	}
 	if why := t.differs(call); why != "" {
