@@ -132,10 +132,11 @@ await story(async (somebody) => {
   await reader.accept(link, "another sentence of words");
   await reader.page.goto(at(`/merchants/${MERCHANT}`));
   await reader.seen("operators-reader-merchant");
-  await reader.page.click("summary >> text=Tangguhkan");
-  await reader.page.fill("form[action$='/suspend'] [name=reason]", "because");
-  await reader.page.click("form[action$='/suspend'] button");
-  await reader.page.waitForSelector("#problem .warning");
+  await reader.does(async () => {
+    await reader.page.click("summary >> text=Tangguhkan");
+    await reader.page.fill("form[action$='/suspend'] [name=reason]", "because");
+    await reader.page.click("form[action$='/suspend'] button");
+  }, "#problem .warning");
   check((await reader.page.textContent("#problem")).includes("has the role read"), "somebody without the role is not told so");
   await reader.page.goto(at("/people"));
   check((await reader.page.locator("form[action^='/people']").count()) === 0, "somebody without the role is offered to invite others");
