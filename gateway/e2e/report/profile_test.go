@@ -22,8 +22,19 @@ import (
 // profile is the parts of the gateway's processor time in percent, by name.
 type profile struct{ packages, functions map[string]float64 }
 
-// profile is taken of one more turn, which does not count.
+// profile is taken of one more turn, which does not count. On a machine so busy that the
+// gateway was sampled in none of it there are more.
 func (b *bench) profile(c *contestant) profile {
+	for range 10 {
+		if taken := b.sampled(c); len(taken.packages) > 0 {
+			return taken
+		}
+	}
+	b.Fatalf("ten profiles of %s are empty", c.name)
+	return profile{}
+}
+
+func (b *bench) sampled(c *contestant) profile {
 	seconds := max(1, int(b.lasts.Seconds()))
 	taken := filepath.Join(b.TempDir(), "profile")
 	done := make(chan error, 1)
@@ -36,11 +47,7 @@ func (b *bench) profile(c *contestant) profile {
 	if err != nil {
 		b.Fatalf("go tool pprof: %v", err)
 	}
-	found := profileOf(string(out))
-	if len(found.packages) == 0 {
-		b.Fatalf("the profile of %s is empty:\n%s", c.name, out)
-	}
-	return found
+	return profileOf(string(out))
 }
 
 // fetch writes what is answered to a file.
