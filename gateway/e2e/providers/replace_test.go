@@ -64,7 +64,7 @@ func replace(t *testing.T, f *fleet, rounds, clients int) {
 	}
 	stop()
 	f.wantNoFailure()
-	f.resolve(harness.ResolvesWithin)
+	f.resolve(harness.EndsWithin)
 	f.check()
 }
 
