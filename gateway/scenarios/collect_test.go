@@ -217,7 +217,7 @@ func TestTheBooksMayTellInAnyOrder(t *testing.T) {
 		"in dollars": {func(pay, _ sdk.StatementLine) [][]sdk.StatementLine {
 			pay.Currency = "USD"
 			return [][]sdk.StatementLine{{pay}}
-		}, movement.Pending, nil, nil},
+		}, movement.Pending, nil, []string{movement.ReasonUnmatched}},
 		"without a name": {func(pay, _ sdk.StatementLine) [][]sdk.StatementLine {
 			pay.ID, pay.Reference = strings.Repeat("x", 300)+"\n", ""
 			return [][]sdk.StatementLine{{pay}, {pay}}
