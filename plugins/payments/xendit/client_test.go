@@ -3,7 +3,6 @@ package xendit
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -103,21 +102,14 @@ func TestNothingIsSentAfterSendBy(t *testing.T) {
 	}
 }
 
-// deadAddress is one where nobody listens.
-func deadAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return "http://" + listener.Addr().String()
-}
+// nobodyListens is an address that stays dead: the port is below those that the system gives to listeners and connections,
+// while one that was closed may be another test's at once.
+const nobodyListens = "http://127.0.0.1:1"
 
 func TestWhatNeverGotAConnectionWasNotSent(t *testing.T) {
 	t.Parallel()
 	tlsToPlain := strings.Replace(newStub(t, nil).url, "http://", "https://", 1)
-	for name, url := range map[string]string{"nobody there": deadAddress(t), "no handshake": tlsToPlain} {
+	for name, url := range map[string]string{"nobody there": nobodyListens, "no handshake": tlsToPlain} {
 		c := connect(t, url)
 		if result := newAdapter().create(t.Context(), createCall(c, linkBody)); result.Outcome != sdk.NotSent || result.Blame != sdk.BlameUpstream {
 			t.Errorf("%s: create: %+v", name, result)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -100,21 +99,14 @@ func TestOnlyItsOwnErrorEndsACall(t *testing.T) {
 	}
 }
 
-// deadAddress is one where nobody listens.
-func deadAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return "http://" + listener.Addr().String()
-}
+// nobodyListens is an address that stays dead: the port is below those that the system gives to listeners and connections,
+// while one that was closed may be another test's at once.
+const nobodyListens = "http://127.0.0.1:1"
 
 func TestWhatNeverGotAConnectionWasNotSent(t *testing.T) {
 	t.Parallel()
 	tlsToPlain := strings.Replace(newStub(t, nil).url, "http://", "https://", 1)
-	for name, url := range map[string]string{"nobody there": deadAddress(t), "no handshake": tlsToPlain} {
+	for name, url := range map[string]string{"nobody there": nobodyListens, "no handshake": tlsToPlain} {
 		c := connect(t, url)
 		for _, quote := range []string{pulsaQuote, plnQuote} {
 			if result := newAdapter().order(t.Context(), callOf(c, quote, 10850)); result.Outcome != sdk.NotSent || result.Blame != sdk.BlameUpstream {
