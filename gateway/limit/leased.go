@@ -22,8 +22,8 @@ type leased struct {
 	whole  Rate    // that the part of a replica without a lease is of
 	held   float64 // tokens of leases
 	credit float64 // that may be owed besides, until the question under way is answered
-	owed   float64 // admitted without a lease, or spent before the bucket was shared
-	late   float64 // admitted without the database
+	owed   float64 // admitted on credit, or spent before the bucket was shared
+	late   float64 // admitted of the replica's part, while nobody asked the bucket
 	sent   float64 // of what is owed, with the question under way
 	after  float64 // of what is late
 	left   float64 // in the bucket, as far as known
@@ -119,13 +119,17 @@ func (l *leased) failed() {
 func (l *leased) owes() bool { return l.asking || l.owed > 0 || l.late > 0 }
 
 // owe counts what was admitted of the replica's part. It is bounded by what a replica
-// grants until it is taken for dead.
-func (l *leased) owe(part Rate, away bool) {
-	debt := &l.owed
-	if away {
-		debt = &l.late
-	}
-	*debt = min(*debt+1, max(*debt, part.PerSecond*leasing.MostOwed.Seconds()+float64(part.Burst)))
+// grants until it is taken for dead, and is known again.
+func (l *leased) owe(part Rate) {
+	l.late = min(l.late+1, max(l.late, part.PerSecond*(leasing.MostOwed+settleFor).Seconds()+float64(part.Burst)))
+}
+
+// settle is for who spent its part while the bucket could be asked by others: what the part
+// has not got back is owed now, and the rest is paid with what did not fit into the bucket.
+func (l *leased) settle(missing float64) {
+	missing = min(max(0, missing), l.late)
+	l.owed += missing
+	l.late -= missing
 }
 
 // verdict tells what a merchant may know of the whole bucket.

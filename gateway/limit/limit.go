@@ -11,8 +11,8 @@
 // by a replica that dies are lost, which is one lease. A replica without the database grants the rate divided by the replicas
 // that it last knew. Back again, it pays with what the bucket had no room for meanwhile, which is all of it where every
 // replica was cut off; the rest it owes, up to half a minute's worth: only while a replica alone is cut off, and for what it
-// granted beyond half a minute, do all together admit more. A replica that the others may not know yet grants its part, too.
-// A quota is exact at every moment, because it is counted in the database.
+// granted beyond half a minute, do all together admit more. A replica that the others may not know yet grants its part, and
+// pays in the same way. A quota is exact at every moment, because it is counted in the database.
 package limit
 
 import (
@@ -150,7 +150,7 @@ func (l *Limiter) together(s *shard, now time.Time, b *bucket, r Rate) Verdict {
 	b.adjust(now, part)
 	ok := b.tokens.AllowN(now, 1)
 	if ok {
-		b.lease.owe(part, s.spread.away)
+		b.lease.owe(part)
 	}
 	tokens := b.tokens.TokensAt(now)
 	v := verdict(ok, tokens, r)

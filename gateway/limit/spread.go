@@ -290,6 +290,9 @@ func (b *bucket) turn(now time.Time, key Key, before, next spread) {
 	}
 	if next.leased {
 		l := b.lease
+		if before.shared() && !before.away {
+			l.settle(float64(b.tokens.Burst()) - b.tokens.TokensAt(now))
+		}
 		l.left, l.since, l.next = b.tokens.TokensAt(now), now, now
 		b.rate, b.tokens = l.whole, nil
 	}

@@ -224,3 +224,24 @@ func (c *cluster) part(cut bool) {
 		r.part(cut)
 	}
 }
+
+// Who stays below the rate is refused by nobody while replicas that began together get to
+// know each other, nor when they share the bucket at last.
+func TestReplicasThatBeginTogetherRefuseNobody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := &cluster{t: t, buckets: &limittest.Buckets{Now: time.Now}}
+		for range 3 {
+			c.start()
+		}
+		defer c.end()
+		<-time.After(time.Second)
+		busy := limit.Rate{PerSecond: 50, Burst: 100}
+		for request := range 20 * 40 {
+			if v := c.replicas[request%3].limiter.Allow(time.Now(), shop, busy); !v.OK {
+				t.Fatalf("request %d of 40 a second is refused: %+v", request, v)
+			}
+			<-time.After(time.Second / 40)
+		}
+	})
+}

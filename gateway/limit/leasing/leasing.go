@@ -11,7 +11,7 @@ type Ask struct {
 	PerSecond            float64
 	Burst                int
 	Owed                 float64 // admitted without a lease, to be paid first
-	Late                 float64 // admitted without the database, to be paid with what did not fit meanwhile
+	Late                 float64 // admitted while the bucket was not asked, to be paid with what did not fit meanwhile
 	Want                 int64   // whole tokens
 }
 

@@ -49,7 +49,9 @@ func (b *Buckets) LeaseRates(_ context.Context, asks []leasing.Ask) ([]leasing.G
 		row, ok := b.buckets[k]
 		if !ok {
 			row = bucket{perSecond: a.PerSecond, burst: a.Burst, tokens: float64(a.Burst), at: now}
-			row.spare, row.spareAt = a.PerSecond*leasing.MostOwed.Seconds(), now
+			if row.spareAt = now; a.Owed < float64(a.Burst)/2 {
+				row.spare = a.PerSecond * leasing.MostOwed.Seconds()
+			}
 		}
 		filled := row.tokens + row.perSecond*max(0, now.Sub(row.at).Seconds())
 		holds := min(float64(row.burst), float64(a.Burst))
@@ -188,6 +190,10 @@ func Conforms(t *testing.T, k Keeper, age func(time.Duration)) {
 	age(4000 * time.Second)
 	one("time goes on", late, 0, 9.011)
 	one("late, of what is not there", leasing.Ask{Merchant: "mer_1", Mode: "live", Name: "new", PerSecond: 1, Burst: 10, Late: 33}, 0, 7)
+	alone := leasing.Ask{Merchant: "mer_1", Mode: "live", Name: "alone", PerSecond: 1e-3, Burst: 10}
+	one("owed by who had it alone", with(alone, 8, 0), 0, 2)
+	alone.Late = 0.5
+	one("late, of what was in use", alone, 0, 1.5)
 
 	manyAtOnce(t, k)
 }

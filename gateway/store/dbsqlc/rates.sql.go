@@ -34,7 +34,7 @@ INSERT INTO rates (merchant_id, mode, name, per_second, burst, tokens, as_of, sp
 SELECT a.merchant_id, a.mode, a.name, a.per_second, a.burst::INT8,
     GREATEST(a.burst - a.owed - GREATEST(0, a.late - 30 * a.per_second), 0 - a.burst - 30 * a.per_second)
         - GREATEST(0, LEAST(a.want, FLOOR(a.burst - a.owed - GREATEST(0, a.late - 30 * a.per_second) + 1e-9::FLOAT8))),
-    CLOCK_TIMESTAMP(), GREATEST(0, 30 * a.per_second - a.late), CLOCK_TIMESTAMP(), a.owed, a.late, a.want::INT8,
+    CLOCK_TIMESTAMP(), CASE WHEN a.owed < a.burst / 2 THEN GREATEST(0, 30 * a.per_second - a.late) ELSE 0 END, CLOCK_TIMESTAMP(), a.owed, a.late, a.want::INT8,
     GREATEST(0, LEAST(a.want, FLOOR(a.burst - a.owed - GREATEST(0, a.late - 30 * a.per_second) + 1e-9::FLOAT8)))::INT8
 FROM (
     SELECT unnest($1::TEXT[]) AS merchant_id, unnest($2::TEXT[]) AS mode, unnest($3::TEXT[]) AS name,
@@ -98,7 +98,8 @@ type LeaseRatesRow struct {
 // whoever waited for another ask fills nothing twice, unless the clock itself was put
 // back. All replicas go by the buckets' order, so none waits for another in a circle. A
 // debt is bounded by 30 s of the rate. What did not fit into a bucket is spare for 10 s,
-// and pays what was admitted late, without the database: the bucket was not asked then.
+// and pays what was admitted late, while the bucket was not asked. One that is not there is
+// taken to have had no room for 30 s, unless whoever had it alone has spent half of it.
 func (q *Queries) LeaseRates(ctx context.Context, arg LeaseRatesParams) ([]LeaseRatesRow, error) {
 	rows, err := q.db.Query(ctx, leaseRates,
 		arg.Merchants,
