@@ -268,15 +268,15 @@ func (a *Admission) Refused(ctx context.Context, ticket Ticket, err error) Ticke
 // maxTold is how much of an answer's text is kept.
 const maxTold = 300
 
-// Told notes the id, code and text that the answer of a failed request carries, so that its
+// Failed notes the id, code and text that the answer of a failed request carries, so that its
 // decision is found by it: with its input, or bare where the policy did not refuse it.
-func (a *Admission) Told(ticket Ticket, request string, code fault.Code, message string) {
+func (a *Admission) Failed(ticket Ticket, request string, code fault.Code, message string) {
 	if len(message) > maxTold {
 		message = strings.ToValidUTF8(message[:maxTold], "") + "…"
 	}
 	switch {
 	case ticket.facts.kept:
-		a.counts.Told(ticket.facts.id, request, string(code), message)
+		a.counts.Failed(ticket.facts.id, request, string(code), message)
 	case !ticket.facts.asked:
 		a.counts.Keep(decision.Input{
 			ID: ticket.facts.id, At: ticket.facts.at, Series: ticket.facts.series, RequestID: request, Code: string(code), Message: message, Bare: true,

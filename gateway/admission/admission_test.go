@@ -330,7 +330,7 @@ func TestWhatFailedIsFoundByItsRequest(t *testing.T) {
 		if code(err) != c.code {
 			t.Fatalf("%s: %v", name, err)
 		}
-		a.Told(ticket, "request "+name, c.code, "a text of "+name)
+		a.Failed(ticket, "request "+name, c.code, "a text of "+name)
 		facts, err := key.Open(ticket.DecisionID, noon)
 		if err != nil || facts.Rule != c.rule {
 			t.Errorf("%s: its id tells %v, %v; want %v", name, facts.Rule, err, c.rule)

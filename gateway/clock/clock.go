@@ -89,7 +89,7 @@ func (c *Clock) Run(ctx context.Context) error {
 // Measure measures once, and logs when the time has become unreliable or reliable. It is
 // called by one goroutine at a time.
 func (c *Clock) Measure(ctx context.Context) error {
-	at, told, doubt, err := c.ask(ctx)
+	at, told, margin, err := c.ask(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			c.log.WarnContext(ctx, "clock: the database's clock can't be measured", "error", err)
@@ -99,7 +99,7 @@ func (c *Clock) Measure(ctx context.Context) error {
 	}
 	m, stepped := &measure{at: at, told: told, latest: at}, false
 	if before := c.last.Load(); before != nil {
-		m = before.next(m, doubt)
+		m = before.next(m, margin)
 		stepped = m.held > before.held
 	}
 	c.last.Store(m)
@@ -121,11 +121,11 @@ func (c *Clock) tell(ctx context.Context, stepped bool) {
 
 // next is what a new measure makes of those before. What it can't tell from their own
 // error changes nothing.
-func (m *measure) next(fresh *measure, doubt time.Duration) *measure {
+func (m *measure) next(fresh *measure, margin time.Duration) *measure {
 	fresh.step, fresh.held = m.step, m.held
 	off := fresh.told.Sub(m.tells(fresh.at))
 	switch {
-	case off.Abs() <= doubt:
+	case off.Abs() <= margin:
 		fresh.at, fresh.told = m.at, m.told
 	case off.Abs() > stepFrom:
 		fresh.step, fresh.held = off, max(m.held, fresh.at+held(off))
@@ -137,8 +137,8 @@ func (m *measure) next(fresh *measure, doubt time.Duration) *measure {
 func held(step time.Duration) time.Duration { return max(leastHeld, min(step, mostHeld)) }
 
 // ask takes the database's answer for the time in the middle of the question's round
-// trip, give or take the doubt.
-func (c *Clock) ask(ctx context.Context) (at time.Duration, told time.Time, doubt time.Duration, err error) {
+// trip, give or take the margin.
+func (c *Clock) ask(ctx context.Context) (at time.Duration, told time.Time, margin time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
 	begun := c.uptime()

@@ -144,8 +144,8 @@ func (l *Log) Answered(id ID) {
 	l.note(id, func(in *Input) { in.Unused = true })
 }
 
-// Told notes by which id the merchant may ask about a refused request, and with which code and text it was answered.
-func (l *Log) Told(id ID, request, code, message string) {
+// Failed notes by which id the merchant may ask about a refused request, and with which code and text it was answered.
+func (l *Log) Failed(id ID, request, code, message string) {
 	l.note(id, func(in *Input) { in.RequestID, in.Code, in.Message = request, code, message })
 }
 

@@ -106,7 +106,7 @@ func TestAFloodIsBounded(t *testing.T) {
 	if none.Keep(decision.Input{}) {
 		t.Error("no log keeps something")
 	}
-	none.Told(decision.ID{}, "r", "POLICY_DENIED", "No.")
+	none.Failed(decision.ID{}, "r", "POLICY_DENIED", "No.")
 	if taken := none.Take(); len(taken) != 0 {
 		t.Errorf("no log has %v", taken)
 	}
@@ -154,7 +154,7 @@ func BenchmarkKeepAndWrite(b *testing.B) {
 		at = at.Add(10 * time.Millisecond)
 		in.At = at
 		log.Keep(in)
-		log.Told(in.ID, "0193f6a0-7c3e-7c3e-8c3e-0193f6a07c3e", "POLICY_DENIED", "No.")
+		log.Failed(in.ID, "0193f6a0-7c3e-7c3e-8c3e-0193f6a07c3e", "POLICY_DENIED", "No.")
 		if i%1000 == 999 {
 			for _, m := range log.Take() {
 				if _, err := decision.PackInputs(m.Inputs); err != nil {

@@ -113,7 +113,7 @@ func (x *exchange) end(thrown any) {
 	if x.code != "OK" {
 		attrs = append(attrs, slog.String("error_code", x.code))
 		if x.ticket.DecisionID != "" { // gerbang find explains it
-			x.edge.Admitter.Told(x.ticket, x.id, fault.Code(x.code), x.message)
+			x.edge.Admitter.Failed(x.ticket, x.id, fault.Code(x.code), x.message)
 			attrs = append(attrs, slog.String("decision_id", x.ticket.DecisionID))
 		}
 	}

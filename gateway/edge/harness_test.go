@@ -148,7 +148,7 @@ func (h *house) Refused(_ context.Context, ticket admission.Ticket, err error) a
 	return ticket
 }
 
-func (h *house) Told(ticket admission.Ticket, request string, code fault.Code, message string) {
+func (h *house) Failed(ticket admission.Ticket, request string, code fault.Code, message string) {
 	if message == "" {
 		message = " without a text"
 	} else {

@@ -201,7 +201,7 @@ func (g *gate) send(r request) string {
 	}
 	if refusal != nil {
 		ticket, err := g.admission.Spend(g.Context(), r.at, id, op, refusal)
-		g.admission.Told(ticket, "request", fault.From(err).Code, "")
+		g.admission.Failed(ticket, "request", fault.From(err).Code, "")
 		return g.refused(err)
 	}
 	body := catalog.Document{}

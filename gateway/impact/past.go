@@ -11,15 +11,15 @@ import (
 
 // Move is a movement: an admitted request of which the whole body is known.
 type Move struct {
-	At        time.Time // of its decision, the second
-	Reserved  time.Time
-	Merchant  string
-	Live      bool
-	Operation string
-	Version   string // of the policy
-	Input     Input
-	Unsent    bool      // nothing was sent in the end
-	FailedAt  time.Time // zero where it did not fail
+	At           time.Time // of its decision, the second
+	Reserved     time.Time
+	Merchant     string
+	Live         bool
+	Operation    string
+	Version      string // of the policy
+	Input        Input
+	NotSubmitted bool      // nothing was sent in the end
+	FailedAt     time.Time // zero where it did not fail
 }
 
 // Known finds what entries of the past are about: an operation by its path, and a merchant's record by its version, nil
@@ -178,10 +178,10 @@ func (c *contents) admitted(
 			others = append(others, m)
 			continue
 		}
-		add(s, 1, m.Unsent, new(m.Input))
+		add(s, 1, m.NotSubmitted, new(m.Input))
 		last := &(*out)[len(*out)-1]
 		last.At, last.FailedAt = m.within(), m.FailedAt
-		take(1, m.Unsent)
+		take(1, m.NotSubmitted)
 	}
 	c.moves = others
 	for i := range c.later {
@@ -212,7 +212,7 @@ func (m Move) within() time.Time {
 
 // past is the entry of a movement.
 func (m Move) past(entry Past, record *policy.Merchant) Past {
-	entry.At, entry.Version, entry.Record, entry.N, entry.Unused, entry.Input, entry.FailedAt = m.within(), m.Version, record, 1, m.Unsent, &m.Input, m.FailedAt
+	entry.At, entry.Version, entry.Record, entry.N, entry.Unused, entry.Input, entry.FailedAt = m.within(), m.Version, record, 1, m.NotSubmitted, &m.Input, m.FailedAt
 	return entry
 }
 

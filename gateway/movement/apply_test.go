@@ -53,7 +53,7 @@ func titled(t *testing.T, title string) section {
 
 func history(t movement.Transition) any { return t.Event + " " + t.Detail }
 
-func doubts(t movement.Transition) any { return t.Exceptions }
+func exceptions(t movement.Transition) any { return t.Exceptions }
 
 func next(t movement.Transition) any { return t.NextPoll.Sub(epoch) }
 
@@ -95,8 +95,8 @@ func TestApplyToPayments(t *testing.T) {
 			movement.Submitting, nil, changed(accepted, func(f *movement.Fact) { f.Now = epoch.Add(20 * time.Minute) }), next, time.Hour,
 		},
 		"one more poll for late money":           {movement.Pending, nil, expired, next, seen + time.Hour},
-		"an amount that differs":                 {movement.Pending, nil, changed(success, func(f *movement.Fact) { f.Amount = 9 }), doubts, []movement.Cause{{movement.ReasonAmount, "event-1", "asked 10000, the provider says 9"}}},
-		"another reference, before its currency": {movement.Pending, nil, changed(other, func(f *movement.Fact) { f.Currency = "USD" }), doubts, []movement.Cause{{movement.ReasonContradiction, "event-9", "it is asked for as " + reference + ", the provider speaks of INV-9"}}},
+		"an amount that differs":                 {movement.Pending, nil, changed(success, func(f *movement.Fact) { f.Amount = 9 }), exceptions, []movement.Cause{{movement.ReasonAmount, "event-1", "asked 10000, the provider says 9"}}},
+		"another reference, before its currency": {movement.Pending, nil, changed(other, func(f *movement.Fact) { f.Currency = "USD" }), exceptions, []movement.Cause{{movement.ReasonContradiction, "event-9", "it is asked for as " + reference + ", the provider speaks of INV-9"}}},
 		"late money, when it came": {
 			movement.Expired, nil, success, func(t movement.Transition) any { return t.HappenedAt.Sub(epoch) }, time.Minute,
 		},
@@ -115,21 +115,21 @@ func TestApplyToPayments(t *testing.T) {
 		"an end that is no payment": {
 			movement.Pending, nil, expired, func(t movement.Transition) any { return t.PaidAt.IsZero() }, true,
 		},
-		"a second payment": {movement.Succeeded, nil, success, doubts, []movement.Cause{{movement.ReasonPaidAgain, "event-1", "it was paid before by " + earlier}}},
+		"a second payment": {movement.Succeeded, nil, success, exceptions, []movement.Cause{{movement.ReasonPaidAgain, "event-1", "it was paid before by " + earlier}}},
 		"a success without a name, once more": {
-			movement.Succeeded, nil, changed(success, func(f *movement.Fact) { f.EventID = "" }), doubts, []movement.Cause(nil),
+			movement.Succeeded, nil, changed(success, func(f *movement.Fact) { f.EventID = "" }), exceptions, []movement.Cause(nil),
 		},
 		"a call that made nothing, of what is paid": {
-			movement.Succeeded, nil, movement.Fact{Source: movement.FromCall, Says: movement.SaysNotSent}, doubts,
+			movement.Succeeded, nil, movement.Fact{Source: movement.FromCall, Says: movement.SaysNotSent}, exceptions,
 			[]movement.Cause{{movement.ReasonContradiction, reference, "the call was not sent, but it is succeeded"}},
 		},
 		"a month, where the provider tells no end": {
 			movement.Pending, func(m *movement.Movement) { m.ExpiresAt = time.Time{} },
-			movement.Fact{Source: movement.FromClock, Says: movement.SaysOverdue, Now: epoch.Add(30 * 24 * time.Hour)}, doubts,
+			movement.Fact{Source: movement.FromClock, Says: movement.SaysOverdue, Now: epoch.Add(30 * 24 * time.Hour)}, exceptions,
 			[]movement.Cause{{movement.ReasonUnresolved, reference + " after a month", "the provider has told no end of its life, and it has waited for a month"}},
 		},
 		"a day": {
-			movement.Submitting, nil, movement.Fact{Source: movement.FromClock, Says: movement.SaysOverdue, Now: epoch.Add(movement.OverdueAfter)}, doubts,
+			movement.Submitting, nil, movement.Fact{Source: movement.FromClock, Says: movement.SaysOverdue, Now: epoch.Add(movement.OverdueAfter)}, exceptions,
 			[]movement.Cause{{movement.ReasonUnresolved, reference + " after a day", "nobody knows yet whether it was sent"}},
 		},
 	})
@@ -236,7 +236,7 @@ func TestApplyToCollections(t *testing.T) {
 			movement.Pending, nil, changed(through, func(f *movement.Fact) { f.Now = epoch.Add(life) }), func(t movement.Transition) any { return t.Effect }, movement.Nothing,
 		},
 		"what the provider itself says": {
-			movement.Pending, nil, changed(line, func(f *movement.Fact) { f.Source = movement.FromLookup }), doubts,
+			movement.Pending, nil, changed(line, func(f *movement.Fact) { f.Source = movement.FromLookup }), exceptions,
 			[]movement.Cause{{movement.ReasonContradiction, "line-1", "a lookup says succeeded, which the statement alone may say"}},
 		},
 	})
@@ -272,17 +272,17 @@ func TestApplyToOrders(t *testing.T) {
 			`overridden {"source":"operators","operators":"one@example.com, two@example.com","outcome":"success","reason":"seen","confirmation":"seen too"}`,
 		},
 		"cheaper, after it was booked": {
-			movement.Succeeded, nil, success, doubts, []movement.Cause{{movement.ReasonAmount, "event-1", "booked at 9500, the provider says 9400"}},
+			movement.Succeeded, nil, success, exceptions, []movement.Cause{{movement.ReasonAmount, "event-1", "booked at 9500, the provider says 9400"}},
 		},
 		"cheaper, and with what was missing": {
-			movement.Succeeded, nil, changed(success, func(f *movement.Fact) { f.Late, f.Fuller = "sn", f.Data }), doubts,
+			movement.Succeeded, nil, changed(success, func(f *movement.Fact) { f.Late, f.Fuller = "sn", f.Data }), exceptions,
 			[]movement.Cause{
 				{movement.ReasonAmount, "event-1", "booked at 9500, the provider says 9400"},
 				{movement.ReasonContradiction, "event-1", "the provider told sn late, after the success: the callback went without it"},
 			},
 		},
 		"a reversal, and a call that comes after it": {
-			movement.Succeeded, nil, movement.Fact{Source: movement.FromCall, Says: movement.SaysFailed}, doubts,
+			movement.Succeeded, nil, movement.Fact{Source: movement.FromCall, Says: movement.SaysFailed}, exceptions,
 			[]movement.Cause{{movement.ReasonContradiction, "", "it is succeeded, the provider says failed"}},
 		},
 	})
@@ -313,12 +313,12 @@ func TestApplyToTransfers(t *testing.T) {
 			`overridden {"source":"operators","operators":"one@example.com","alone":"yes","outcome":"failed","reason":"never arrived"}`,
 		},
 		"a call that was refused, of what goes on": {
-			movement.Pending, nil, movement.Fact{Source: movement.FromCall, Says: movement.SaysRefused}, doubts,
+			movement.Pending, nil, movement.Fact{Source: movement.FromCall, Says: movement.SaysRefused}, exceptions,
 			[]movement.Cause{{movement.ReasonContradiction, reference, "the call was refused, but it is pending"}},
 		},
-		"another name of a success": {movement.Succeeded, nil, sent, doubts, []movement.Cause{{movement.ReasonContradiction, "event-1", "it had succeeded before as " + earlier}}},
+		"another name of a success": {movement.Succeeded, nil, sent, exceptions, []movement.Cause{{movement.ReasonContradiction, "event-1", "it had succeeded before as " + earlier}}},
 		"the provider does not tell its end": {
-			movement.Pending, nil, movement.Fact{Source: movement.FromClock, Says: movement.SaysOverdue, Now: epoch.Add(movement.OverdueAfter)}, doubts,
+			movement.Pending, nil, movement.Fact{Source: movement.FromClock, Says: movement.SaysOverdue, Now: epoch.Add(movement.OverdueAfter)}, exceptions,
 			[]movement.Cause{{movement.ReasonUnresolved, reference + " after a day", "the provider has it and does not tell its end"}},
 		},
 	})

@@ -94,8 +94,8 @@ func meaning(t movement.Transition) string {
 	say(t.Receipt, "receipt mailed")
 	say(moves && !t.NextPoll.IsZero(), "polled on")
 	say(moves && t.NextPoll.IsZero(), "no more polls")
-	for _, doubt := range t.Exceptions {
-		words = append(words, "exception `"+doubt.Reason+"`")
+	for _, cause := range t.Exceptions {
+		words = append(words, "exception `"+cause.Reason+"`")
 	}
 	if len(words) == 0 {
 		return nothing

@@ -112,7 +112,7 @@ func (r *Reader) decided(ctx context.Context, span store.DecidedRange, since tim
 		found, err := r.Records.MovementsDecided(ctx, span)
 		for _, m := range found {
 			move := r.move(m)
-			if !move.Unsent && move.At.Before(since) && !yield(move.Before(r.known(ctx), r.present(ctx, move.Merchant)), r.err) {
+			if !move.NotSubmitted && move.At.Before(since) && !yield(move.Before(r.known(ctx), r.present(ctx, move.Merchant)), r.err) {
 				return false
 			}
 		}
@@ -206,7 +206,7 @@ func (r *Reader) readMoves(ctx context.Context, until time.Time) error {
 func (r *Reader) move(m movement.Movement) impact.Move {
 	out := impact.Move{
 		At: m.CreatedAt.Truncate(time.Second), Reserved: m.CreatedAt, Merchant: m.Owner.MerchantID, Live: m.Owner.Mode == string(tenants.Live),
-		Operation: m.Operation, Version: m.PolicyVersion, Unsent: m.State == movement.NotSubmitted,
+		Operation: m.Operation, Version: m.PolicyVersion, NotSubmitted: m.State == movement.NotSubmitted,
 	}
 	if facts, err := r.Key.Open(m.DecisionID, m.CreatedAt); err == nil && facts.Merchant == decision.MerchantDigest(m.Owner.MerchantID) {
 		out.At = facts.At

@@ -16,7 +16,7 @@ import (
 
 // match finds for each open line of an account the collection that it is for, and
 // tells that. What can't be told holds up no other.
-func (r *Reconciler) match(ctx context.Context, op *catalog.Operation, seen *sighting) error {
+func (r *Reconciler) match(ctx context.Context, op *catalog.Operation, seen *progress) error {
 	seen.waiting = false
 	for after := ""; ; {
 		page, err := r.lines.OpenLines(ctx, seen.Account, after, pageSize)
@@ -39,7 +39,7 @@ func (r *Reconciler) match(ctx context.Context, op *catalog.Operation, seen *sig
 
 // decide finds out which collections the new lines of a page are for. It returns all
 // of the page that belong to one, whoever has found that out.
-func (r *Reconciler) decide(ctx context.Context, op *catalog.Operation, seen *sighting, page []movement.StatementLine) (matched []movement.StatementLine, waiting bool, err error) {
+func (r *Reconciler) decide(ctx context.Context, op *catalog.Operation, seen *progress, page []movement.StatementLine) (matched []movement.StatementLine, waiting bool, err error) {
 	fresh := make(map[string]movement.StatementLine, len(page))
 	var inTime []movement.StatementLine
 	for _, line := range page {
@@ -140,7 +140,7 @@ func nearEachOther(lines []movement.StatementLine) int {
 }
 
 // tell tells collections of their payments, and closes the lines of those that know.
-func (r *Reconciler) tell(ctx context.Context, seen *sighting, matched []movement.StatementLine) error {
+func (r *Reconciler) tell(ctx context.Context, seen *progress, matched []movement.StatementLine) error {
 	done, failed := r.payAll(ctx, matched)
 	seen.ended = seen.ended || len(done) > 0
 	for _, line := range done {

@@ -78,9 +78,9 @@ const (
 	mostPages = 100
 )
 
-// sighting is what a reading of a statement has come to: it is complete up to its
+// progress is what a reading of a statement has come to: it is complete up to its
 // Through, and of that nothing is left that could pay, but for what failed.
-type sighting struct {
+type progress struct {
 	movement.Statement
 	left    bool                  // its merchant has left the account: it can't be read any more
 	waiting bool                  // lines are left that may be late money
@@ -176,8 +176,8 @@ func (r *Reconciler) collector(provider string) (*catalog.Operation, bool) {
 
 // reconcile reads what is new in an account's statement, if nobody did since before,
 // and matches all that stands in it. Who reads it ends its collections as well.
-func (r *Reconciler) reconcile(ctx context.Context, op *catalog.Operation, statement movement.Statement, before time.Time) (sighting, error) {
-	seen := sighting{Statement: statement, failed: map[movement.ID]error{}}
+func (r *Reconciler) reconcile(ctx context.Context, op *catalog.Operation, statement movement.Statement, before time.Time) (progress, error) {
+	seen := progress{Statement: statement, failed: map[movement.ID]error{}}
 	now := r.Now()
 	until := now.Add(lifecycle.LongestPoll) // where this reading is cut off
 	ours, err := r.statements.PollStatement(ctx, statement.Account, now, before, until)
@@ -191,7 +191,7 @@ func (r *Reconciler) reconcile(ctx context.Context, op *catalog.Operation, state
 	if seen.left = !connected; !ours {
 		return seen, r.match(ctx, op, &seen)
 	}
-	return lifecycle.ToTheEnd(ctx, r.Log, func(ctx context.Context) (sighting, error) {
+	return lifecycle.ToTheEnd(ctx, r.Log, func(ctx context.Context) (progress, error) {
 		if connected {
 			if err := r.read(ctx, op, c, &seen); err != nil {
 				return seen, err
@@ -214,7 +214,7 @@ func (r *Reconciler) reconcile(ctx context.Context, op *catalog.Operation, state
 // end ends the collections that the statement says nobody has paid, and returns those
 // that stay open, also those of which a call is under way. Those of an account that was left are exceptions. What can't be ended holds
 // up no other.
-func (r *Reconciler) end(ctx context.Context, op *catalog.Operation, seen *sighting) (open []movement.Candidate, err error) {
+func (r *Reconciler) end(ctx context.Context, op *catalog.Operation, seen *progress) (open []movement.Candidate, err error) {
 	over := false
 	for behind := (movement.Candidate{}); ; {
 		page, err := r.statements.OpenSales(ctx, seen.Statement, behind, pageSize)
@@ -241,7 +241,7 @@ func (r *Reconciler) end(ctx context.Context, op *catalog.Operation, seen *sight
 }
 
 // endAll ends those of a page, some at once, and tells whether there were any.
-func (r *Reconciler) endAll(ctx context.Context, page []movement.Candidate, seen *sighting) (ended bool) {
+func (r *Reconciler) endAll(ctx context.Context, page []movement.Candidate, seen *progress) (ended bool) {
 	var (
 		mu     sync.Mutex
 		failed = map[movement.ID]error{}
@@ -271,7 +271,7 @@ func (r *Reconciler) endAll(ctx context.Context, page []movement.Candidate, seen
 
 // endOne tells a collection through when its account's statement was read. One that its
 // merchant's leaving of the account keeps from its end is an exception.
-func (r *Reconciler) endOne(ctx context.Context, id movement.ID, seen sighting) error {
+func (r *Reconciler) endOne(ctx context.Context, id movement.ID, seen progress) error {
 	m, err := r.Reread(ctx, id)
 	if err != nil {
 		return err
@@ -289,7 +289,7 @@ func (r *Reconciler) endOne(ctx context.Context, id movement.ID, seen sighting) 
 
 // read imports what an account's statement tells since the last reading. That it can't
 // be read is no error: what was read before can be matched all the same.
-func (r *Reconciler) read(ctx context.Context, op *catalog.Operation, c lifecycle.Connection, seen *sighting) (err error) {
+func (r *Reconciler) read(ctx context.Context, op *catalog.Operation, c lifecycle.Connection, seen *progress) (err error) {
 	reading := uuid.NewString()
 	for range mostPages {
 		page := r.provider.Statement(ctx, op.Provider, sdk.Statement{

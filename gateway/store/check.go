@@ -172,12 +172,12 @@ func (p checkedPage) params() dbsqlc.CheckLedgerParams {
 func (s *Store) mark(ctx context.Context, page checkedPage) error {
 	wrong, all := page.wrong()
 	var sound dbsqlc.VerifySnapshotsParams
-	var doubted dbsqlc.DoubtSnapshotsParams
+	var unverified dbsqlc.UnverifySnapshotsParams
 	for _, account := range page.accounts {
 		switch {
 		case wrong[account.owner]:
-			doubted.Merchants = append(doubted.Merchants, account.owner.MerchantID)
-			doubted.Modes = append(doubted.Modes, account.owner.Mode)
+			unverified.Merchants = append(unverified.Merchants, account.owner.MerchantID)
+			unverified.Modes = append(unverified.Modes, account.owner.Mode)
 		case all && account.newest.After(account.since):
 			sound.Merchants = append(sound.Merchants, account.owner.MerchantID)
 			sound.Modes = append(sound.Modes, account.owner.Mode)
@@ -189,8 +189,8 @@ func (s *Store) mark(ctx context.Context, page checkedPage) error {
 			return fmt.Errorf("store: mark what was verified: %w", err)
 		}
 	}
-	if len(doubted.Merchants) > 0 {
-		if err := s.queries.DoubtSnapshots(ctx, doubted); err != nil {
+	if len(unverified.Merchants) > 0 {
+		if err := s.queries.UnverifySnapshots(ctx, unverified); err != nil {
 			return fmt.Errorf("store: mark what is wrong: %w", err)
 		}
 	}

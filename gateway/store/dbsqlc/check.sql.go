@@ -309,23 +309,6 @@ func (q *Queries) CheckLedger(ctx context.Context, arg CheckLedgerParams) ([]Che
 	return items, nil
 }
 
-const doubtSnapshots = `-- name: DoubtSnapshots :exec
-UPDATE ledger_snapshots SET verified_at = NULL
-FROM (SELECT unnest($1::TEXT[]) AS merchant_id, unnest($2::TEXT[]) AS mode) AS wrong
-WHERE ledger_snapshots.merchant_id = wrong.merchant_id AND ledger_snapshots.mode = wrong.mode AND ledger_snapshots.verified_at IS NOT NULL
-`
-
-type DoubtSnapshotsParams struct {
-	Merchants []string
-	Modes     []string
-}
-
-// Takes the marks of accounts back: their next check begins anew.
-func (q *Queries) DoubtSnapshots(ctx context.Context, arg DoubtSnapshotsParams) error {
-	_, err := q.db.Exec(ctx, doubtSnapshots, arg.Merchants, arg.Modes)
-	return err
-}
-
 const ledgerAccountAfter = `-- name: LedgerAccountAfter :one
 SELECT following.merchant_id, following.mode FROM (
     (SELECT b.merchant_id, b.mode FROM ledger_balances AS b
@@ -392,6 +375,23 @@ func (q *Queries) SnapshotsOf(ctx context.Context, arg SnapshotsOfParams) (Snaps
 	var i SnapshotsOfRow
 	err := row.Scan(&i.Verified, &i.Newest)
 	return i, err
+}
+
+const unverifySnapshots = `-- name: UnverifySnapshots :exec
+UPDATE ledger_snapshots SET verified_at = NULL
+FROM (SELECT unnest($1::TEXT[]) AS merchant_id, unnest($2::TEXT[]) AS mode) AS wrong
+WHERE ledger_snapshots.merchant_id = wrong.merchant_id AND ledger_snapshots.mode = wrong.mode AND ledger_snapshots.verified_at IS NOT NULL
+`
+
+type UnverifySnapshotsParams struct {
+	Merchants []string
+	Modes     []string
+}
+
+// Takes the marks of accounts back: their next check begins anew.
+func (q *Queries) UnverifySnapshots(ctx context.Context, arg UnverifySnapshotsParams) error {
+	_, err := q.db.Exec(ctx, unverifySnapshots, arg.Merchants, arg.Modes)
+	return err
 }
 
 const verifySnapshots = `-- name: VerifySnapshots :exec

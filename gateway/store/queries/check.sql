@@ -39,7 +39,7 @@ FROM (
 WHERE ledger_snapshots.merchant_id = sound.merchant_id AND ledger_snapshots.mode = sound.mode AND ledger_snapshots.until = sound.until
     AND ledger_snapshots.verified_at IS NULL;
 
--- name: DoubtSnapshots :exec
+-- name: UnverifySnapshots :exec
 -- Takes the marks of accounts back: their next check begins anew.
 UPDATE ledger_snapshots SET verified_at = NULL
 FROM (SELECT unnest(@merchants::TEXT[]) AS merchant_id, unnest(@modes::TEXT[]) AS mode) AS wrong
