@@ -249,7 +249,9 @@ func (w *world) checkUpstream(r record) {
 	if things > 1 {
 		w.violate("one upstream movement a reference", "%s was made %d times", r.name, things)
 	}
-	forgotten := last != nil && (last.unheard || last.lost && !r.State.Open() && r.UpdatedAt.Before(w.recovered)) // by the restore
+	// By the restore: also what is bought under a name that could not be asked for again since.
+	unasked := last != nil && r.Kind == manifest.Order && r.State == movement.NotSubmitted && last.asked.Before(w.recovered)
+	forgotten := last != nil && (last.unheard || last.lost && (unasked || !r.State.Open() && r.UpdatedAt.Before(w.recovered)))
 	known := forgotten || w.books.overridden[r.ID] || r.doubted(movement.ReasonContradiction, movement.ReasonAmount, movement.ReasonCurrency)
 	if r.Kind == manifest.Collection || known {
 		return

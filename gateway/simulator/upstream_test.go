@@ -60,6 +60,7 @@ type thing struct {
 	heard              time.Time // when a notification of it was last taken
 	lost               bool      // it was made after the backup that was restored since
 	unheard            bool      // as what was heard
+	asked              time.Time // when its purchase was last asked for
 	seen               time.Time // from when on lookups find it
 	status             sdk.Status
 	event              string
@@ -192,7 +193,7 @@ func (u *upstream) create(of *replica, provider string, call sdk.Call) sdk.Resul
 	switch {
 	case w.now.Before(u.away[provider]):
 		return lost
-	case n < 50:
+	case n < 50 || n < 58 && u.things[keyOf(provider, call.Connection, call.Reference)] != nil: // it refuses nothing that it has
 		return u.accepted(provider, u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending))
 	case n < 58:
 		return sdk.Refuse(sdk.RefuseOther, "No.")
@@ -290,12 +291,13 @@ func (t *thing) data() json.RawMessage {
 func (u *upstream) make(provider string, c sdk.Connection, reference string, amount money.Amount, status sdk.Status) *thing {
 	w, key := u.w, keyOf(provider, c, reference)
 	if t := u.things[key]; t != nil {
+		t.asked = w.now
 		return t
 	}
 	u.alone(provider, reference)
 	t := &thing{
 		account: accountOf(c), reference: reference, kind: kindOf[provider], provider: provider, mode: c.Mode, amount: amount,
-		owner: tenants.MerchantID(c.MerchantID), status: status, seen: w.now, made: w.now, number: len(u.things) + 1,
+		owner: tenants.MerchantID(c.MerchantID), status: status, seen: w.now, made: w.now, asked: w.now, number: len(u.things) + 1,
 	}
 	u.things[key], u.made = t, append(u.made, t)
 	w.log("UPSTREAM %s makes %s", provider, w.books.upstreamName(reference))
