@@ -66,7 +66,7 @@ JOIN (
         WHERE l.merchant_id = $3::TEXT AND l.mode = $4::TEXT AND l.kind = $5::TEXT AND l.ended = s.ended AND l.state = s.state
             AND l.created_at >= $6::TIMESTAMPTZ AND l.created_at < $7::TIMESTAMPTZ
             AND (l.created_at, l.id) < ($8::TIMESTAMPTZ, $9::UUID)
-            AND left(l.reference, length($10::TEXT)) = $10::TEXT
+            AND ($10::TEXT = '' OR left(l.reference, length($10::TEXT)) = $10::TEXT)
         ORDER BY l.created_at DESC, l.id DESC
         LIMIT $11
     ) AS found
@@ -178,11 +178,15 @@ func (q *Queries) ListMovements(ctx context.Context, arg ListMovementsParams) ([
 
 const movementsByOthersID = `-- name: MovementsByOthersID :many
 SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, m.ended, p.version, p.asked_at, p.due, p.misses FROM movements AS m
+JOIN (
+    SELECT k.id FROM movements AS k
+    WHERE k.due_bucket = ANY($1::INT4[]) AND k.created_at >= $2 AND k.created_at < $3
+        AND (k.request_id = $4::TEXT OR k.decision_id = $4::TEXT OR k.provider_reference = $4::TEXT)
+    ORDER BY k.created_at DESC
+    LIMIT $5
+) AS found ON found.id = m.id
 LEFT JOIN polls AS p ON p.movement_id = m.id AND p.attempt = m.attempt
-WHERE due_bucket = ANY($1::INT4[]) AND created_at >= $2 AND created_at < $3
-    AND (request_id = $4::TEXT OR decision_id = $4::TEXT OR provider_reference = $4::TEXT)
-ORDER BY created_at DESC
-LIMIT $5
+ORDER BY m.created_at DESC
 `
 
 type MovementsByOthersIDParams struct {
@@ -201,6 +205,7 @@ type MovementsByOthersIDRow struct {
 	Misses   *int32
 }
 
+// The few first, so that PostgreSQL does not read all polls for them.
 func (q *Queries) MovementsByOthersID(ctx context.Context, arg MovementsByOthersIDParams) ([]MovementsByOthersIDRow, error) {
 	rows, err := q.db.Query(ctx, movementsByOthersID,
 		arg.Buckets,

@@ -34,7 +34,7 @@ JOIN (
         WHERE l.merchant_id = @merchant_id::TEXT AND l.mode = @mode::TEXT AND l.kind = @kind::TEXT AND l.ended = s.ended AND l.state = s.state
             AND l.created_at >= @since::TIMESTAMPTZ AND l.created_at < @before::TIMESTAMPTZ
             AND (l.created_at, l.id) < (@after_at::TIMESTAMPTZ, @after::UUID)
-            AND left(l.reference, length(@prefix::TEXT)) = @prefix::TEXT
+            AND (@prefix::TEXT = '' OR left(l.reference, length(@prefix::TEXT)) = @prefix::TEXT)
         ORDER BY l.created_at DESC, l.id DESC
         LIMIT @most
     ) AS found
@@ -61,9 +61,14 @@ LEFT JOIN polls AS p ON p.movement_id = m.id AND p.attempt = m.attempt
 ORDER BY m.created_at DESC;
 
 -- name: MovementsByOthersID :many
+-- The few first, so that PostgreSQL does not read all polls for them.
 SELECT sqlc.embed(m), p.version, p.asked_at, p.due, p.misses FROM movements AS m
+JOIN (
+    SELECT k.id FROM movements AS k
+    WHERE k.due_bucket = ANY(@buckets::INT4[]) AND k.created_at >= @since AND k.created_at < @before
+        AND (k.request_id = @id::TEXT OR k.decision_id = @id::TEXT OR k.provider_reference = @id::TEXT)
+    ORDER BY k.created_at DESC
+    LIMIT @most
+) AS found ON found.id = m.id
 LEFT JOIN polls AS p ON p.movement_id = m.id AND p.attempt = m.attempt
-WHERE due_bucket = ANY(@buckets::INT4[]) AND created_at >= @since AND created_at < @before
-    AND (request_id = @id::TEXT OR decision_id = @id::TEXT OR provider_reference = @id::TEXT)
-ORDER BY created_at DESC
-LIMIT @most;
+ORDER BY m.created_at DESC;
