@@ -49,7 +49,7 @@ func (b *Buckets) LeaseRates(_ context.Context, asks []leasing.Ask) ([]leasing.G
 		row, ok := b.buckets[k]
 		if !ok {
 			row = bucket{perSecond: a.PerSecond, burst: a.Burst, tokens: float64(a.Burst), at: now}
-			if row.spareAt = now; a.Owed < float64(a.Burst)/2 {
+			if row.spareAt = now; 2*a.Owed < float64(a.Burst) {
 				row.spare = a.PerSecond * leasing.MostOwed.Seconds()
 			}
 		}

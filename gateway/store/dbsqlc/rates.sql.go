@@ -34,7 +34,7 @@ INSERT INTO rates (merchant_id, mode, name, per_second, burst, tokens, as_of, sp
 SELECT a.merchant_id, a.mode, a.name, a.per_second, a.burst::INT8,
     GREATEST(a.burst - a.owed - GREATEST(0, a.late - 30 * a.per_second), 0 - a.burst - 30 * a.per_second)
         - GREATEST(0, LEAST(a.want, FLOOR(a.burst - a.owed - GREATEST(0, a.late - 30 * a.per_second) + 1e-9::FLOAT8))),
-    CLOCK_TIMESTAMP(), CASE WHEN a.owed < a.burst / 2 THEN GREATEST(0, 30 * a.per_second - a.late) ELSE 0 END, CLOCK_TIMESTAMP(), a.owed, a.late, a.want::INT8,
+    CLOCK_TIMESTAMP(), CASE WHEN 2 * a.owed < a.burst THEN GREATEST(0, 30 * a.per_second - a.late) ELSE 0 END, CLOCK_TIMESTAMP(), a.owed, a.late, a.want::INT8,
     GREATEST(0, LEAST(a.want, FLOOR(a.burst - a.owed - GREATEST(0, a.late - 30 * a.per_second) + 1e-9::FLOAT8)))::INT8
 FROM (
     SELECT unnest($1::TEXT[]) AS merchant_id, unnest($2::TEXT[]) AS mode, unnest($3::TEXT[]) AS name,
