@@ -12,6 +12,8 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -49,10 +51,14 @@ func TestGrowth(t *testing.T) { //nolint:paralleltest // it measures
 	var both [2]*bench
 	for i, grown := range []bool{false, true} {
 		b := &bench{T: t, turns: 5, lasts: 2 * time.Second, floor: map[string]floor{}, all: map[string]*contestant{}}
-		b.startProgram(t.TempDir())
-		b.seed()
-		name := "small"
+		name, flags := "small", []string(nil)
 		if grown {
+			flags = b.moreProviders(moreProviders)
+		}
+		b.startProgram(t.TempDir(), flags...)
+		b.seed()
+		if grown {
+			b.provider("catalogue", harness.Fields{"more": products})
 			b.grow(t.Context(), *growMerchants, *growMovements)
 			name = "grown"
 		}
@@ -66,9 +72,11 @@ func TestGrowth(t *testing.T) { //nolint:paralleltest // it measures
 	small, grown := both[0], both[1]
 	small.inTurns(paths...)
 	pages := slices.Concat(grown.pages("merchants", grown.program.OwnerURL), grown.pages("operators", grown.program.OperatorURL))
-	creations := []*contestant{small.payments(), grown.payments()}
-	creations[0].name, creations[1].name = "small /payments/create", "grown /payments/create"
-	small.inTurns(creations...)
+	for _, make := range []func(*bench) *contestant{(*bench).payments, (*bench).orders} {
+		few, many := make(small), make(grown)
+		few.name, many.name = "small "+few.name, "grown "+many.name
+		small.inTurns(few, many)
+	}
 	small.program.WantCleanLedger(t)
 	grown.program.WantCleanLedger(t)
 	text := small.grownReport(before, pages)
@@ -83,13 +91,15 @@ func (b *bench) grownReport(before string, pages []looked) string {
 	fmt.Fprintf(&out, `# Measured: what growth costs
 
 `+"`make bench-growth`"+` writes this file. The same program twice on one machine: on a database as `+"`gerbang dev`"+` makes it, and on one with
-%d merchants and %d movements more, half of them one merchant's, each with its history, callback and postings. Both take turns as in
-[REPORT.md](REPORT.md). Pages are asked for one after the other, each five times, and the third slowest counts. Files to keep are no pages.
+%d merchants and %d movements more, half of them one merchant's, each with its history, callback and postings, and with %d providers
+and %d products more. Both take turns as in [REPORT.md](REPORT.md). Pages are asked for one after the other, each five times, and the third slowest counts. Files to keep are no pages.
 
-`, *growMerchants, *growMovements)
+`, *growMerchants, *growMovements, moreProviders, products)
 	b.machine(&out, before)
 	out.WriteString("\n| | req/s small | req/s grown | p99 ms small | p99 ms grown | time a request, grown beside small | should be |\n| --- | --- | --- | --- | --- | --- | --- |\n")
-	for _, path := range []struct{ name, should string }{{"/balance", "<= 1.1"}, {"/payments/status", "<= 1.1"}, {"/payments/create", "<= 1.3"}} {
+	for _, path := range []struct{ name, should string }{
+		{"/balance", "<= 1.1"}, {"/payments/status", "<= 1.1"}, {"/payments/create", "<= 1.3"}, {"/ppob/order", "<= 1.3"},
+	} {
 		small, grown := b.all["small "+path.name], b.all["grown "+path.name]
 		fmt.Fprintf(&out, "| `%s` | %.0f | %.0f | %.1f | %.1f | %.2f | %s |\n", path.name, small.median(perSecond), grown.median(perSecond),
 			small.median(quantile(0.99)), grown.median(quantile(0.99)), beside(small, grown, perSecond, perSecond), path.should)
@@ -101,6 +111,27 @@ func (b *bench) grownReport(before string, pages []looked) string {
 	}
 	out.WriteString("\nGoals: 100 ms on the server, 200 KiB.\n")
 	return out.String()
+}
+
+// moreProviders is how many providers the grown program has more, beside the four shipped.
+const moreProviders = 12
+
+// moreProviders writes and builds providers as their authors would, and returns the flags that run them.
+func (b *bench) moreProviders(count int) (flags []string) {
+	for i := range count {
+		name := fmt.Sprintf("kurs-%d", i)
+		dir := filepath.Join(b.TempDir(), name)
+		write := exec.CommandContext(b.Context(), harness.Binary(b), "plugin", "new", name, "--kind", "query", "--dir", dir)
+		build := exec.CommandContext(b.Context(), "go", "build", "-o", name, ".")
+		build.Dir, build.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
+		for _, command := range []*exec.Cmd{write, build} {
+			if out, err := command.CombinedOutput(); err != nil {
+				b.Fatalf("%v: %v\n%s", command, err, out)
+			}
+		}
+		flags = append(flags, "--plugin", filepath.Join(dir, name))
+	}
+	return flags
 }
 
 // seed makes what growth copies: movements that have ended, with all that belongs to them.
