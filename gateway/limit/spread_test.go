@@ -3,6 +3,7 @@ package limit_test
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -244,4 +245,37 @@ func TestReplicasThatBeginTogetherRefuseNobody(t *testing.T) {
 			<-time.After(time.Second / 40)
 		}
 	})
+}
+
+// However the requests come and however slow the database is, what replicas admit on credit
+// is one less than they are: of one token that comes back each admits a request, and one of
+// these has it. That is so also where one has joined.
+func TestCreditIsOneAReplica(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(40) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 14))
+			upTo := func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
+			c := newCluster(t, 3)
+			defer c.end()
+			<-time.After(upTo(beatEvery))
+			for _, r := range c.replicas {
+				r.link.Delay = upTo(200 * time.Millisecond)
+			}
+			admitted, began, last := 0, time.Now(), time.Duration(0)
+			for request := range 1200 {
+				if request == 400 {
+					c.start().link.Delay = upTo(200 * time.Millisecond)
+				}
+				if c.replicas[request%len(c.replicas)].limiter.Allow(time.Now(), shop, starter).OK {
+					admitted, last = admitted+1, time.Since(began)
+				}
+				<-time.After(time.Until(began.Add(time.Duration(request+1)*50*time.Millisecond + upTo(100*time.Millisecond))))
+			}
+			byRate := float64(starter.Burst) + starter.PerSecond*last.Seconds()
+			if over := float64(admitted) - byRate; over > float64(len(c.replicas)-1) || over < -5 {
+				t.Errorf("seed %d: %d admitted in %v, %.1f by the rate", seed, admitted, last, byRate)
+			}
+		})
+	}
 }
