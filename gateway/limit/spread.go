@@ -35,6 +35,9 @@ const (
 	// lookEvery is how often it is looked who lives, and whether a database that was away
 	// is back.
 	lookEvery = 500 * time.Millisecond
+	// knowEvery is how often it is looked until it was first read who lives: so long a replica
+	// takes itself to be alone.
+	knowEvery = 10 * time.Millisecond
 	// askWithin bounds one question to the database.
 	askWithin = time.Second
 	// askAtOnce bounds the buckets of one question, and pauseAfter the questions: what
@@ -90,11 +93,13 @@ type membership struct {
 // a limiter is alone. One goroutine may call it, once.
 func (l *Limiter) Run(ctx context.Context, sharing Sharing) error {
 	m := membership{now: spread{replicas: 1}, replicas: 1}
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(knowEvery)
 	defer tick.Stop()
 	for {
 		now := sharing.Now()
-		m.look(now, sharing.Others)
+		if m.look(now, sharing.Others) {
+			tick.Reset(lookEvery)
+		}
 		if m.away {
 			m.heard(ctx, sharing, l.ask(ctx, sharing, nil))
 		}
@@ -130,11 +135,12 @@ func (l *Limiter) Run(ctx context.Context, sharing Sharing) error {
 // look reads who lives. A replica that was not heard of for long may be unknown to the
 // others for a while, each of which may take itself to be alone; two that have run for a
 // while know of each other. After an outage the first that is back hears of nobody, and
-// must not take itself to be alone before the others had time to come back.
-func (m *membership) look(now time.Time, others Others) {
+// must not take itself to be alone before the others had time to come back. It tells whether
+// anything new was read.
+func (m *membership) look(now time.Time, others Others) bool {
 	started, read := others()
 	if !read.After(m.read) {
-		return
+		return false
 	}
 	knowing := 0
 	for _, since := range started {
@@ -152,6 +158,7 @@ func (m *membership) look(now time.Time, others Others) {
 	if m.read, m.replicas = read, len(started)+1; now.Before(m.returns) {
 		m.replicas = max(before, m.replicas)
 	}
+	return true
 }
 
 func (m *membership) spread(now time.Time) spread {

@@ -60,14 +60,22 @@ func newCluster(t *testing.T, replicas int) *cluster {
 }
 
 // start starts a replica, which lives until it is killed or the test ends.
-func (c *cluster) start() *replica {
+func (c *cluster) start() *replica { return c.startSilent(0) }
+
+// startSilent is start for a replica whose first heartbeat takes a while.
+func (c *cluster) startSilent(lasts time.Duration) *replica {
 	ctx, end := context.WithCancel(c.t.Context())
 	r := &replica{cluster: c, limiter: limit.New(), link: &limittest.Link{Buckets: c.buckets, Delay: 4 * time.Millisecond}, started: time.Now(), end: end}
 	c.mu.Lock()
 	c.replicas = append(c.replicas, r)
 	c.mu.Unlock()
-	r.beat()
+	if lasts == 0 {
+		r.beat()
+	}
 	go func() {
+		if <-time.After(lasts); lasts > 0 {
+			r.beat()
+		}
 		for range time.Tick(beatEvery) {
 			if ctx.Err() != nil {
 				return
@@ -278,4 +286,28 @@ func TestCreditIsOneAReplica(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Who joins knows nobody until its first heartbeat. It takes itself to be alone no longer
+// than that, and admits no burst that the others have spent.
+func TestWhoJoinsIsNotAloneForLong(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 3)
+		defer c.end()
+		for range 200 {
+			c.replicas[0].limiter.Allow(time.Now(), shop, starter)
+			<-time.After(10 * time.Millisecond)
+		}
+		joins, admitted := c.startSilent(30*time.Millisecond), 0
+		for range 50 {
+			if joins.limiter.Allow(time.Now(), shop, starter).OK {
+				admitted++
+			}
+			<-time.After(10 * time.Millisecond)
+		}
+		if most := 7; admitted > most { // four until then, and what comes back in half a second
+			t.Errorf("%d of a spent burst are admitted", admitted)
+		}
+	})
 }
