@@ -89,8 +89,8 @@ replacement: build withdb ## Replace every provider ten times under load, then k
 	GERBANG_TORTURE_MINUTES=$(MINUTES) GERBANG_REPLACEMENT_TABLE=$(CURDIR)/deploy/bench/REPLACEMENT.md bin/tools/withdb -- \
 		go test -run '^TestTortureProviders$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./gateway/e2e/providers
 
-# It takes ten minutes and a quiet machine.
-policy-report: build withdb ## Measure how soon a limit changes and how exactly a rate holds over three replicas, and what the log of decisions costs; write deploy/bench/POLICY.md
+# It takes a quarter of an hour and a quiet machine, and fails where a goal is missed.
+policy-report: build withdb ## Measure how soon a limit changes and how exactly a rate holds over three replicas, what the log of decisions costs, and a policy's trial on a million of them; write deploy/bench/POLICY.md
 	GERBANG_POLICY_REPORT=$(CURDIR)/deploy/bench/POLICY.md bin/tools/withdb -- \
 		go test -run '^TestPolicyReport$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./gateway/e2e/policy
 
