@@ -2,7 +2,9 @@ package policy
 
 import (
 	"context"
+	"encoding/json"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"testing"
 	"time"
@@ -123,19 +125,8 @@ func TestKeptDecisionsAreTheSame(t *testing.T) {
 				if _, err := set.Limits(t.Context(), limits); err != nil && tier == "starter" {
 					t.Fatal(err)
 				}
-				kept, was := set.KeptAdmission(in)
-				first, err := set.AdmitAndKeep(t.Context(), in)
-				anew, other := set.Admit(t.Context(), in)
-				if err != nil || other != nil || was && !reflect.DeepEqual(kept, anew) || !reflect.DeepEqual(first, anew) {
-					t.Fatalf("kept %t %+v, then %+v, %v; anew %+v, %v; of %+v", was, kept, first, err, anew, other, in)
-				}
-				refused = refused || was && !kept.Allow
-				route, was := set.KeptRoute(in)
-				ordered, err := set.RouteAndKeep(t.Context(), in)
-				order, other := set.Route(t.Context(), in)
-				if err != nil || other != nil || was && !reflect.DeepEqual(route, order) || !reflect.DeepEqual(ordered, order) {
-					t.Fatalf("kept %t %#v, then %#v, %v; anew %#v, %v; of %+v", was, route, ordered, err, order, other, in)
-				}
+				answer, kept, was := asKept(t, set, in)
+				refused = refused || kept && !answer.Allow
 				routed, unrouted = routed || was, unrouted || !was && i > asked/2
 			}
 			keeps, not := keeping(set)
@@ -144,6 +135,115 @@ func TestKeptDecisionsAreTheSame(t *testing.T) {
 			}
 			if all := name == "rules of all"; all && !(refused && routed && unrouted) || refused != c.keeps {
 				t.Errorf("kept refusals: %t; routes are kept: %t, and asked for each time: %t", refused, routed, unrouted)
+			}
+		})
+	}
+}
+
+// asKept asks for a decision and for an order of providers, each as it is kept and anew. It
+// returns the decision, and which of both are kept.
+func asKept(t *testing.T, set *Set, in AdmitInput) (anew Decision, decided, routed bool) {
+	t.Helper()
+	kept, decided := set.KeptAdmission(in)
+	first, err := set.AdmitAndKeep(t.Context(), in)
+	anew, other := set.Admit(t.Context(), in)
+	if err != nil || other != nil || decided && !reflect.DeepEqual(kept, anew) || !reflect.DeepEqual(first, anew) {
+		t.Fatalf("kept %t %+v, then %+v, %v; anew %+v, %v; of %+v", decided, kept, first, err, anew, other, in)
+	}
+	route, routed := set.KeptRoute(in)
+	ordered, err := set.RouteAndKeep(t.Context(), in)
+	order, other := set.Route(t.Context(), in)
+	if err != nil || other != nil || routed && !reflect.DeepEqual(route, order) || !reflect.DeepEqual(ordered, order) {
+		t.Fatalf("kept %t %#v, then %#v, %v; anew %#v, %v; of %+v", routed, route, ordered, err, order, other, in)
+	}
+	return anew, decided, routed
+}
+
+// recorded is an input of the log of decisions, as far as rules see it.
+type recorded struct {
+	At        int64          `json:"at"` // microseconds
+	Merchant  string         `json:"merchant"`
+	Operation string         `json:"operation"`
+	Record    int64          `json:"record"`
+	Live      bool           `json:"live"`
+	Amount    *int64         `json:"amount"`
+	Fields    map[string]any `json:"fields"`
+	Quote     map[string]any `json:"quote"`
+}
+
+// readRecorded reads what a gateway has recorded of three merchants, who were refused by
+// bounds of amounts and prices, an hour, rates, quotas and daily amounts.
+func readRecorded(t *testing.T) (inputs []AdmitInput) {
+	t.Helper()
+	file, err := os.Open("testdata/recorded.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	decoder := json.NewDecoder(file)
+	decoder.UseNumber() // as in a request
+	var all []recorded
+	if err := decoder.Decode(&all); err != nil {
+		t.Fatal(err)
+	}
+	merchants := map[string]Merchant{
+		"mer_large": {Tier: "scale"}, "mer_small": {Tier: "gold"}, "mer_buyer": {Tier: "starter", Labels: map[string]string{"opens": "day"}},
+	}
+	operations := map[string]Operation{
+		"/payments/create": {Kind: "payment", Provider: "payments", Contract: "payments@1"}, "/payments/status": {Kind: "query", Provider: "payments"},
+		"/ppob/order": {Kind: "order", Provider: "ppob"}, "/wallet1/transfer/bank": {Kind: "transfer", Provider: "wallet1"},
+		"/wallet1/transfer/wallet": {Kind: "transfer", Provider: "wallet1"},
+	}
+	for _, r := range all {
+		m, op := merchants[r.Merchant], operations[r.Operation]
+		if m.Tier == "" || op.Kind == "" {
+			t.Fatalf("nobody knows %+v", r)
+		}
+		m.ID, m.Status, m.Version, op.Path = r.Merchant, "active", r.Record, r.Operation
+		in := AdmitInput{Merchant: m, Mode: "test", Operation: op, Now: time.UnixMicro(r.At).In(sampleZone), Amount: r.Amount, Fields: r.Fields}
+		if r.Live {
+			in.Mode = "live"
+		}
+		inputs = append(inputs, in.Quoted(r.Quote))
+	}
+	return inputs
+}
+
+// TestKeptDecisionsOfWhatWasRecorded asks about real requests often enough for each decision
+// that can be kept to be kept, at the hour that they came at and at all others.
+func TestKeptDecisionsOfWhatWasRecorded(t *testing.T) {
+	t.Parallel()
+	inputs := readRecorded(t)
+	const tiers = `"tiers": {"starter": {"rate_per_second": 5, "burst": 10}, "scale": {"rate_per_second": 5, "burst": 10}, "gold": {"rate_per_second": 5, "burst": 10}}`
+	for name, c := range map[string]struct {
+		source     Source
+		keeps, not bool // some are kept, some are not
+	}{
+		"the default":  {with(dataFile, "{"+tiers+"}"), true, false},
+		"amounts":      {with(dataFile, "{"+tiers+`, "amounts": {"/payments/create": {"max": 30000}, "order": {"max": 15000}}}`), true, true},
+		"rules of all": {rulesOnly(keptRules), true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			set := must(t, c.source)
+			set.study = time.Minute // whatever else the machine does
+			allowed, refused := 0, 0
+			for hour := range 24 {
+				for _, in := range inputs {
+					in.Now = in.Now.Add(time.Duration(hour) * time.Hour)
+					if _, err := set.Limits(t.Context(), LimitsInput{Merchant: in.Merchant, Mode: in.Mode, Operation: in.Operation, Now: in.Now}); err != nil {
+						t.Fatal(err)
+					}
+					if answer, _, _ := asKept(t, set, in); answer.Allow {
+						allowed++
+					} else {
+						refused++
+					}
+				}
+			}
+			keeps, not := keeping(set)
+			if (keeps > 0) != c.keeps || (not > 0) != c.not || allowed == 0 || (refused > 0) != c.not {
+				t.Errorf("%d are kept, %d not; %d allowed, %d refused", keeps, not, allowed, refused)
 			}
 		})
 	}
