@@ -61,6 +61,7 @@ type ImpactRow struct {
 // ImpactProgress is how far a trial is.
 type ImpactProgress struct {
 	Decisions int64     `json:"decisions"`
+	Of        int64     `json:"of"` // as far as they were counted
 	At        time.Time `json:"at"`
 }
 

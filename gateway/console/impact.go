@@ -65,9 +65,7 @@ func (c *Console) tryOnPast(w http.ResponseWriter, r *http.Request) {
 		_ = lines.Encode(line) // who asked may be gone, and then the context ends
 		_ = http.NewResponseController(w).Flush()
 	}
-	report, err := c.run(r.Context(), t, func(done int64, at time.Time) {
-		say(adminapi.ImpactLine{Progress: &adminapi.ImpactProgress{Decisions: done, At: at}})
-	})
+	report, err := c.run(r.Context(), t, func(p adminapi.ImpactProgress) { say(adminapi.ImpactLine{Progress: &p}) })
 	free()
 	if err != nil {
 		c.log.ErrorContext(r.Context(), "a policy could not be tried on the past", "request_id", x.id, "cause", err)
@@ -193,12 +191,14 @@ func (c *Console) merchantTrial(x *call, t trial, change adminapi.MerchantTrial)
 }
 
 // run tries it.
-func (c *Console) run(ctx context.Context, t trial, progress func(int64, time.Time)) (impact.Report, error) {
-	world, err := t.reader.World(ctx, t.since, t.now)
+func (c *Console) run(ctx context.Context, t trial, progress func(adminapi.ImpactProgress)) (impact.Report, error) {
+	world, err := t.reader.World(ctx, t.since, t.until, t.now)
 	if err != nil {
 		return impact.Report{}, err
 	}
-	world.Progress = progress
+	world.Progress = func(done int64, at time.Time) {
+		progress(adminapi.ImpactProgress{Decisions: done, Of: world.Decisions, At: at})
+	}
 	return impact.Run(ctx, t.candidate, world, t.reader.Past(ctx, t.since, t.until))
 }
 

@@ -77,6 +77,8 @@ type World struct {
 	Zone func(*policy.Merchant) *time.Location
 	// Clock is the zone of the hours and weekdays that rules see: the gateway's, whatever the merchant's.
 	Clock *time.Location
+	// Decisions is how many there are to try, as far as they were counted: whom progress is told needs it.
+	Decisions int64
 	// Progress is told how many decisions were tried, now and then; it may be nil.
 	Progress func(done int64, at time.Time)
 }

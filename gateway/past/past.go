@@ -343,8 +343,9 @@ func (r *Reader) zone(m *policy.Merchant) *time.Location {
 // World is what the simulation must know besides. It reads how much of each quota is used now, and the log from since until
 // now, to tell how much was used when the span began, wherever the span ends. What was decided in the last seconds is in
 // no log yet: it counts as used before.
-func (r *Reader) World(ctx context.Context, since, now time.Time) (impact.World, error) {
+func (r *Reader) World(ctx context.Context, since, until, now time.Time) (impact.World, error) {
 	r.reset()
+	var decisions int64
 	used, err := r.used(ctx, since, now)
 	if err != nil {
 		return impact.World{}, err
@@ -356,6 +357,7 @@ func (r *Reader) World(ctx context.Context, since, now time.Time) (impact.World,
 			return impact.World{}, err
 		}
 		for _, c := range counted {
+			decisions += decidedIn(minute, since, until, c)
 			if err := r.giveBack(ctx, used, minute, since, now, c, known); err != nil {
 				return impact.World{}, err
 			}
@@ -366,7 +368,20 @@ func (r *Reader) World(ctx context.Context, since, now time.Time) (impact.World,
 		Used: func(merchant string, live bool, quota, period string) int64 {
 			return max(0, used[usedKey{merchant, live, quota, period}])
 		},
+		Decisions: decisions,
 	}, r.err
+}
+
+// decidedIn is how many decisions of a series were made in a span.
+func decidedIn(minute, since, until time.Time, c decision.Counted) int64 {
+	var n int64
+	for _, count := range c.Counts {
+		at := minute.Add(time.Duration(count.Second) * time.Second)
+		if c.Outcome != decision.Unused && !at.Before(since) && at.Before(until) { // what was unused is among what was decided
+			n += int64(count.N)
+		}
+	}
+	return n
 }
 
 // month is how a period of a quota is named.

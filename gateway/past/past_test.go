@@ -166,9 +166,12 @@ func TestWhatWasUsedBeforeTheSpan(t *testing.T) {
 	at(1, 0, decision.Decided, 3)
 	at(7, 59, decision.Decided, 4)
 	at(8, 5, decision.Decided, 1) // after what is used was read
-	world, err := r.World(t.Context(), noon.Add(30*time.Second), noon.Add(8*time.Minute+5*time.Second))
+	world, err := r.World(t.Context(), noon.Add(30*time.Second), noon.Add(7*time.Minute+59*time.Second), noon.Add(8*time.Minute+5*time.Second))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if world.Decisions != 5 {
+		t.Errorf("%d were decided in the span, want 5", world.Decisions)
 	}
 	for who, want := range map[string]int64{"mer_a": 2, "mer_b": 0} {
 		if got := world.Used(who, true, "wallet2", "2026-11"); got != want {
@@ -231,7 +234,7 @@ refusals contains "It has an amount." if {
 	}}
 	run := func(set *policy.Set) impact.Report {
 		t.Helper()
-		world, err := r.World(t.Context(), noon, noon.Add(time.Minute))
+		world, err := r.World(t.Context(), noon, noon.Add(time.Minute), noon.Add(time.Minute))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -332,7 +335,7 @@ func BenchmarkAMillionOfTheLog(b *testing.B) {
 		bytes += len(p.Counts)
 	}
 	for b.Loop() {
-		world, err := r.World(b.Context(), noon, noon.Add(minutes*time.Minute))
+		world, err := r.World(b.Context(), noon, noon.Add(minutes*time.Minute), noon.Add(minutes*time.Minute))
 		if err != nil {
 			b.Fatal(err)
 		}
