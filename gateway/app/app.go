@@ -19,6 +19,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/clock"
 	"github.com/seed-f006e74d/gerbang/gateway/closing"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/console/operators"
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/edge"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
@@ -64,6 +65,7 @@ type App struct {
 	console    *console.Console
 	uses       *tenants.KeyUses
 	people     http.Handler // the merchants' console
+	pages      *operators.Console
 	poller     *lifecycle.Poller
 	dispatcher *callback.Dispatcher
 	sender     *callback.Sender
@@ -281,7 +283,7 @@ func (a *App) Run(ctx context.Context) error {
 		work = append(work, a.outbox.Run)
 	}
 	group.Go(func() error { return a.recovery.whileOpen(during.work, work) })
-	for _, run := range []func(context.Context) error{a.directory.Run, a.vault.Run, a.clock.Run, a.decisionWriter().Run, a.attendant().Run, a.recovery.Run, a.follower.Run, a.follower.Beat, a.approvals.Run, a.uses.Run, a.SignIn.Run, a.forgetSessions, a.measure, a.probe, a.shareRates, a.watchPolicyDir} {
+	for _, run := range []func(context.Context) error{a.directory.Run, a.vault.Run, a.clock.Run, a.decisionWriter().Run, a.attendant().Run, a.recovery.Run, a.follower.Run, a.follower.Beat, a.approvals.Run, a.uses.Run, a.SignIn.Run, a.pages.Run, a.forgetSessions, a.measure, a.probe, a.shareRates, a.watchPolicyDir} {
 		group.Go(func() error { return run(during.rest) })
 	}
 	if ip := a.operators.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() {

@@ -35,6 +35,7 @@ func (a *App) wirePeople(vault *tenants.Vault, zone *time.Location) error {
 	if err != nil {
 		return err
 	}
+	a.pages = of
 	if a.operatorsReachable() {
 		a.console.Serve(of)
 	}

@@ -2,6 +2,7 @@ package operators
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"time"
 
@@ -25,21 +26,69 @@ type bar struct {
 // bit is a part of a bar.
 type bit struct{ From, Width float64 }
 
-func (c *Console) impact(r *room) error {
-	span, err := time.ParseDuration(r.Form("since"))
-	if err != nil || !slices.Contains(spans, r.Form("since")) {
-		return fault.Invalid("since", "must be 1h, 24h or 168h")
+// picture is an impact as a page draws it: its rows are bars, and no more than a page has.
+type picture struct {
+	adminapi.Impact
+
+	Whole bar
+	Bars  []bar
+	Left  int
+}
+
+func pictureOf(i adminapi.Impact) *picture {
+	bars := barsOf(i.Rows)
+	i.Rows = nil
+	return &picture{
+		Impact: i, Whole: barOf(adminapi.ImpactRow{NewlyDenied: i.NewlyDenied, NewlyAllowed: i.NewlyAllowed, Unknown: i.Unknown}, i.Decisions),
+		Bars: slices.Clone(bars[:min(len(bars), most)]), Left: max(0, len(bars)-most),
 	}
-	found, err := r.admin.Impact(r.Request.Context(), adminapi.NewImpact{Version: r.named("version"), Since: c.deps.Now().Add(-span)}, nil)
+}
+
+// asked is the question of a page or form, with its span.
+func (r *room) asked() (question, time.Duration, error) {
+	q := question{by: r.By(), role: r.Role, version: r.named("version"), span: r.Form("since")}
+	span, err := time.ParseDuration(q.span)
+	if err != nil || !slices.Contains(spans, q.span) {
+		return q, 0, fault.Invalid("since", "must be 1h, 24h or 168h")
+	}
+	return q, span, nil
+}
+
+// tryPolicy begins to try a version on the past. What the operator may do, and whether there is such a version, is judged by
+// the admin API and told by the page.
+func (c *Console) tryPolicy(r *room) error {
+	q, span, err := r.asked()
 	if err != nil {
 		return err
 	}
-	whole := adminapi.ImpactRow{NewlyDenied: found.NewlyDenied, NewlyAllowed: found.NewlyAllowed, Unknown: found.Unknown}
-	bars := barsOf(found.Rows)
-	return r.Show("impact.html", r.T("Impact"), map[string]any{
-		"I": found, "Path": policyPath(r.named("version")), "Whole": barOf(whole, found.Decisions), "Bars": bars[:min(len(bars), most)], "Left": max(0, len(bars)-most),
-		"Short": short(r.named("version")),
+	wanted := adminapi.NewImpact{Version: q.version, Since: c.deps.Now().Add(-span)}
+	c.trials.begin(r.Request.Context(), q, func(ctx context.Context, progress func(adminapi.ImpactProgress)) (*picture, error) {
+		found, err := r.admin.Impact(ctx, wanted, progress)
+		if err != nil {
+			return nil, err
+		}
+		return pictureOf(found), nil
 	})
+	return r.Go(policyPath(q.version)+"/impact?since="+q.span, "")
+}
+
+// impact shows how far a trial is, and then what came of it.
+func (c *Console) impact(r *room) error {
+	q, _, err := r.asked()
+	if err != nil {
+		return err
+	}
+	shown := map[string]any{"Path": policyPath(q.version), "Short": short(q.version), "Spans": spans, "Span": q.span}
+	switch t := c.trials.look(q); {
+	case t == nil:
+	case !t.over:
+		shown["Running"], shown["Progress"] = true, t.progress
+	case t.err != nil:
+		_, shown["Problem"] = r.Problem(t.err)
+	default:
+		shown["I"] = t.result
+	}
+	return r.Show("impact.html", r.T("Impact"), shown)
 }
 
 // barsOf draws rows, those that change most first, each against the greatest.

@@ -47,7 +47,7 @@ func (c *Console) policy(r *room) error {
 	}
 	return r.Show("policy.html", r.T("Policy")+" "+short(version.Version), map[string]any{
 		"P": version, "Path": policyPath(version.Version), "Active": active.Version, "Here": active.Version == version.Version, "Files": files,
-		"Changes": changesOf(differs.Files), "Spans": spans, "Short": short(version.Version), "ActiveShort": short(active.Version),
+		"Changes": changesOf(differs.Files), "Spans": spans, "Span": "24h", "Short": short(version.Version), "ActiveShort": short(active.Version),
 	})
 }
 

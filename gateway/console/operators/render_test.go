@@ -18,6 +18,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -97,11 +98,32 @@ const visits = "ayu@example.com"
 type admin struct {
 	t     *testing.T
 	empty bool
-	asked *[]*url.URL
+	asked *asked
+}
+
+// asked is what the admin API was asked for, also by what goes on after an answer.
+type asked struct {
+	mu   sync.Mutex
+	urls []*url.URL
+}
+
+func (a *asked) add(u *url.URL) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.urls = append(a.urls, u)
+}
+
+// take is what was asked for since it was taken before.
+func (a *asked) take() []*url.URL {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	urls := a.urls
+	a.urls = nil
+	return urls
 }
 
 func (a admin) RoundTrip(r *http.Request) (*http.Response, error) {
-	*a.asked = append(*a.asked, r.URL)
+	a.asked.add(r.URL)
 	for _, answer := range answers {
 		if !regexp.MustCompile("^" + answer.path + "$").MatchString(r.Method + " " + r.URL.Path) {
 			continue
@@ -212,8 +234,9 @@ type visitor struct {
 	url    string
 	client *http.Client
 	logs   *bytes.Buffer
+	trials *trials
 
-	asked   *[]*url.URL     // of the admin API
+	asked   *asked          // of the admin API
 	roles   *[]tenants.Role // that the admin API was asked as
 	changes *[]string       // of people
 }
@@ -236,7 +259,7 @@ func arrive(t *testing.T, role tenants.Role, empty bool) (v visitor, code string
 	}
 	id := uuid.MustParse("00000000-0000-7000-8000-000000000001")
 	now := func() time.Time { return time.Date(2026, 1, 31, 3, 4, 5, 0, time.UTC) }
-	v = visitor{T: t, logs: &bytes.Buffer{}, asked: &[]*url.URL{}, roles: &[]tenants.Role{}, changes: &[]string{}}
+	v = visitor{T: t, logs: &bytes.Buffer{}, asked: &asked{}, roles: &[]tenants.Role{}, changes: &[]string{}}
 	of, err := signin.New(people{
 		changes: v.changes,
 		person:  tenants.Person{ID: id, Email: visits, Name: "Ayu", Password: hash, TOTP: []byte(factor)},
@@ -261,7 +284,7 @@ func arrive(t *testing.T, role tenants.Role, empty bool) (v visitor, code string
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.url, v.client = server.URL, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	v.trials, v.url, v.client = console.trials, server.URL, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if code, err = totp.GenerateCode(factor, now()); err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +349,7 @@ func TestEveryPageCanBeShown(t *testing.T) {
 			t.Run(language+" "+what, func(t *testing.T) {
 				t.Parallel()
 				v := enter(t, "admin", language, empty)
-				paths := append(routes(t, http.MethodGet), "/find?id=x&from=2026-01-02", "/merchants/platform", "/merchants/m/money?mode=test", "/policies/some/impact?since=24h")
+				paths := append(routes(t, http.MethodGet), "/find?id=x&from=2026-01-02", "/merchants/platform", "/merchants/m/money?mode=test")
 				for _, path := range paths {
 					status, body := v.ask(http.MethodGet, path, nil)
 					v.judge(path, status, body)
@@ -364,7 +387,7 @@ var filled = url.Values{
 // unconfirmed are the forms of a session that somebody left open: they neither stop nor move
 // money, and change neither what the policy decides by, nor a binary, a key or a person.
 var unconfirmed = []string{
-	"/find", "/waiting/exceptions", "/movements/some/callbacks/some", "/policies", "/providers/some/restart",
+	"/find", "/waiting/exceptions", "/movements/some/callbacks/some", "/policies", "/policies/some/impact?since=1h", "/providers/some/restart",
 }
 
 func TestEveryOtherFormNeedsAFreshCode(t *testing.T) {
@@ -431,10 +454,10 @@ func TestWhatARequestAskedForIsReadByAForm(t *testing.T) {
 	}{
 		{http.MethodGet, "/find?id=x", nil, false}, {http.MethodGet, "/find?id=x&trace=1", nil, false}, {http.MethodPost, "/find", url.Values{"id": {"x"}}, true},
 	} {
-		*v.asked = nil
+		v.asked.take()
 		status, body := v.ask(of.method, of.path, of.form)
 		v.judge(of.path, status, body)
-		traced := slices.ContainsFunc(*v.asked, func(u *url.URL) bool { return u.Query().Has("trace") })
+		traced := slices.ContainsFunc(v.asked.take(), func(u *url.URL) bool { return u.Query().Has("trace") })
 		if status != http.StatusOK || traced != of.traced {
 			t.Errorf("%s %s: %d, traced: %v", of.method, of.path, status, traced)
 		}
@@ -445,14 +468,14 @@ func TestWhatARequestAskedForIsReadByAForm(t *testing.T) {
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.Header.Set("Sec-Fetch-Site", "cross-site")
-	*v.asked = nil
+	v.asked.take()
 	answer, err := v.client.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
 	answer.Body.Close()
-	if answer.StatusCode != http.StatusForbidden || len(*v.asked) != 0 {
-		t.Errorf("another site's form: %d, asked %v", answer.StatusCode, *v.asked)
+	if urls := v.asked.take(); answer.StatusCode != http.StatusForbidden || len(urls) != 0 {
+		t.Errorf("another site's form: %d, asked %v", answer.StatusCode, urls)
 	}
 }
 

@@ -1,6 +1,7 @@
 package operators
 
 import (
+	"context"
 	"embed"
 	"io/fs"
 	"net/netip"
@@ -42,6 +43,7 @@ type Console struct {
 
 	config Config
 	deps   Dependencies
+	trials *trials
 }
 
 // New makes the console.
@@ -50,7 +52,7 @@ func New(config Config, deps Dependencies) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Console{config: config, deps: deps}
+	c := &Console{config: config, deps: deps, trials: newTrials(deps.Now)}
 	c.Site, err = page.New(page.Config{
 		Name: "operators", Title: "Gerbang operators", Secure: strings.HasPrefix(config.URL, "https://"), Trusted: config.Trusted, Location: config.Location,
 		Templates: own, Words: spoken(), Provider: config.Provider, Belongs: func(p signin.Present) bool { _, ok := p.At(tenants.Platform); return ok },
@@ -61,6 +63,9 @@ func New(config Config, deps Dependencies) (*Console, error) {
 	c.routes()
 	return c, nil
 }
+
+// Run keeps what pages have begun until the context ends, and ends it.
+func (c *Console) Run(ctx context.Context) error { return c.trials.run(ctx) }
 
 // room is a page with the operator who visits it.
 type room struct {
@@ -155,6 +160,7 @@ func (c *Console) routes() {
 	c.at("POST /policies/rollback", c.rollBackPolicy, page.Fresh)
 	c.at("GET /policies/{version}", c.policy)
 	c.at("GET /policies/{version}/impact", c.impact)
+	c.at("POST /policies/{version}/impact", c.tryPolicy)
 	c.at("POST /policies/{version}/activate", c.activatePolicy, page.Fresh)
 	c.at("GET /activations/{activation}", c.activation)
 

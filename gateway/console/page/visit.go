@@ -133,7 +133,7 @@ func (v *Visit) done(err error) {
 		v.leave("/confirm", v.next())
 		return
 	}
-	status, message := v.problem(err)
+	status, message := v.Problem(err)
 	if status >= http.StatusInternalServerError {
 		v.site.deps.Log.ErrorContext(v.ctx(), "a console's page failed", "console", v.site.config.Name,
 			"request_id", v.Writer.Header().Get("X-Request-Id"), "route", v.Request.Pattern, "cause", err)
@@ -189,8 +189,8 @@ func within(path string) string {
 	return path
 }
 
-// problem is what the visitor is told of an error.
-func (v *Visit) problem(err error) (status int, message string) {
+// Problem is what the visitor is told of an error.
+func (v *Visit) Problem(err error) (status int, message string) {
 	for known, told := range map[error]int{
 		signin.ErrRefused: http.StatusUnauthorized, signin.ErrTooMany: http.StatusTooManyRequests,
 		signin.ErrStranger: http.StatusForbidden, signin.ErrUnlinked: http.StatusForbidden, signin.ErrAnother: http.StatusForbidden,
