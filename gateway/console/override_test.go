@@ -19,33 +19,38 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/override"
+	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
-// moving is the catalog of the wallet1 plugin's own manifest.
+// moving is the catalog of the wallets' own manifests.
 var moving = sync.OnceValues(func() (*catalog.Catalog, error) {
-	document, err := os.ReadFile("../../plugins/wallet1/manifest.json")
-	if err != nil {
-		return nil, err
+	var all []*manifest.Manifest
+	for _, plugin := range []string{"wallet1", "wallet2"} {
+		document, err := os.ReadFile("../../plugins/" + plugin + "/manifest.json")
+		if err != nil {
+			return nil, err
+		}
+		parsed, err := manifest.Parse(document)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, parsed)
 	}
-	parsed, err := manifest.Parse(document)
-	if err != nil {
-		return nil, err
-	}
-	snapshot, err := catalog.Build([]*manifest.Manifest{parsed})
+	snapshot, err := catalog.Build(all)
 	return catalog.New(snapshot), err
 })
 
 // overriding is a console over a real engine, which has no providers.
-func overriding(t *testing.T) *world {
+func overriding(t *testing.T, changes ...func(*console.Config, *console.Dependencies)) *world {
 	t.Helper()
 	offered, err := moving()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var l *lifecycle.Lifecycle
-	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) {
+	w := withPolicy(t, append(changes, func(_ *console.Config, d *console.Dependencies) {
 		s, ok := d.Movements.(*store.Store)
 		if !ok {
 			t.Fatal("the movements are not the store's")
@@ -53,8 +58,10 @@ func overriding(t *testing.T) *world {
 		l = lifecycle.New(lifecycle.Dependencies{Store: s, Catalog: offered, Now: d.Now, Log: d.Log})
 		kind.AddOrder(l, nil)
 		kind.AddTransfer(l, s, nil)
-		d.Override = override.New(l, s).Override
-	})
+		reconciler := reconcile.New(l, nil, s, s)
+		kind.AddCollection(l, reconciler)
+		d.Override, d.Assign = override.New(l, s).Override, reconciler.Assign
+	})...)
 	l.Accounts = w.directory
 	return w
 }

@@ -97,33 +97,42 @@ const visits = "ayu@example.com"
 // admin answers with documents whose every field is filled, or with empty ones.
 type admin struct {
 	t     *testing.T
+	by    string
 	empty bool
 	asked *asked
 }
 
 // asked is what the admin API was asked for, also by what goes on after an answer.
 type asked struct {
-	mu   sync.Mutex
-	urls []*url.URL
+	mu  sync.Mutex
+	all []ask
 }
 
-func (a *asked) add(u *url.URL) {
+// ask is what was asked for, by whom, from where.
+type ask struct {
+	*url.URL
+
+	method, by string
+	from       tenants.Origin
+}
+
+func (a *asked) add(one ask) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.urls = append(a.urls, u)
+	a.all = append(a.all, one)
 }
 
 // take is what was asked for since it was taken before.
-func (a *asked) take() []*url.URL {
+func (a *asked) take() []ask {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	urls := a.urls
-	a.urls = nil
-	return urls
+	all := a.all
+	a.all = nil
+	return all
 }
 
 func (a admin) RoundTrip(r *http.Request) (*http.Response, error) {
-	a.asked.add(r.URL)
+	a.asked.add(ask{r.URL, r.Method, a.by, tenants.OriginOf(r.Context())})
 	for _, answer := range answers {
 		if !regexp.MustCompile("^" + answer.path + "$").MatchString(r.Method + " " + r.URL.Path) {
 			continue
@@ -172,8 +181,8 @@ type people struct {
 	changes *[]string
 }
 
-func (p people) change(what string) error {
-	*p.changes = append(*p.changes, what)
+func (p people) change(ctx context.Context, what, by string) error {
+	*p.changes = append(*p.changes, what+" by "+by+" from "+string(tenants.OriginOf(ctx)))
 	return nil
 }
 
@@ -193,16 +202,16 @@ func (p people) NoteSignIn(context.Context, tenants.Person, string, string, time
 	return nil
 }
 
-func (p people) Invite(context.Context, tenants.Invitation, time.Time) error {
-	return p.change("invite")
+func (p people) Invite(ctx context.Context, i tenants.Invitation, _ time.Time) error {
+	return p.change(ctx, "invite", i.By)
 }
 
-func (p people) SetRole(context.Context, string, tenants.Member, time.Time) error {
-	return p.change("set role")
+func (p people) SetRole(ctx context.Context, by string, _ tenants.Member, _ time.Time) error {
+	return p.change(ctx, "set role", by)
 }
 
-func (p people) RemoveMember(context.Context, string, tenants.Member, time.Time) error {
-	return p.change("remove")
+func (p people) RemoveMember(ctx context.Context, by string, _ tenants.Member, _ time.Time) error {
+	return p.change(ctx, "remove", by)
 }
 
 func (p people) MembersOf(context.Context, tenants.MerchantID) ([]tenants.Member, error) {
@@ -270,9 +279,9 @@ func arrive(t *testing.T, role tenants.Role, empty bool) (v visitor, code string
 	}
 	console, err := New(Config{URL: "http://console.example", Trusted: func() []netip.Prefix { return nil }}, Dependencies{
 		Dependencies: page.Dependencies{SignIn: of, Sessions: memstore.NewWithCleanupInterval(0), Now: now, Log: slog.New(slog.NewTextHandler(v.logs, nil))},
-		Admin: func(_ string, role tenants.Role) *adminapi.Client {
+		Admin: func(by string, role tenants.Role) *adminapi.Client {
 			*v.roles = append(*v.roles, role)
-			return adminapi.NewClientOver(admin{t, empty, v.asked})
+			return adminapi.NewClientOver(admin{t, by, empty, v.asked})
 		},
 	})
 	if err != nil {
@@ -411,7 +420,10 @@ func TestEveryOtherFormNeedsAFreshCode(t *testing.T) {
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	const person = "/people/00000000-0000-7000-8000-000000000002"
-	own := map[string]string{"/people": "invite", person + "/role": "set role", person + "/remove": "remove"}
+	own := map[string]string{
+		"/people": "invite by ayu@example.com from 127.0.0.1", person + "/role": "set role by ayu@example.com from 127.0.0.1",
+		person + "/remove": "remove by ayu@example.com from 127.0.0.1",
+	}
 	for _, role := range tenants.RolesOf(tenants.Platform) {
 		t.Run(string(role), func(t *testing.T) {
 			t.Parallel()
@@ -457,7 +469,7 @@ func TestWhatARequestAskedForIsReadByAForm(t *testing.T) {
 		v.asked.take()
 		status, body := v.ask(of.method, of.path, of.form)
 		v.judge(of.path, status, body)
-		traced := slices.ContainsFunc(v.asked.take(), func(u *url.URL) bool { return u.Query().Has("trace") })
+		traced := slices.ContainsFunc(v.asked.take(), func(one ask) bool { return one.Query().Has("trace") })
 		if status != http.StatusOK || traced != of.traced {
 			t.Errorf("%s %s: %d, traced: %v", of.method, of.path, status, traced)
 		}
@@ -474,8 +486,8 @@ func TestWhatARequestAskedForIsReadByAForm(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer.Body.Close()
-	if urls := v.asked.take(); answer.StatusCode != http.StatusForbidden || len(urls) != 0 {
-		t.Errorf("another site's form: %d, asked %v", answer.StatusCode, urls)
+	if all := v.asked.take(); answer.StatusCode != http.StatusForbidden || len(all) != 0 {
+		t.Errorf("another site's form: %d, asked %v", answer.StatusCode, all)
 	}
 }
 
@@ -518,6 +530,33 @@ func (v visitor) judge(path string, status int, body string) {
 	for _, slip := range []string{"%!", "<no value>", "ZgotmplZ", "0x"} {
 		if strings.Contains(html.UnescapeString(body), slip) {
 			v.Errorf("%s: %q stands on the page", path, slip)
+		}
+	}
+}
+
+// changesNothing are the forms that change nothing, so that nothing is audited but what was read.
+var changesNothing = []string{"/find", "/policies/some/impact?since=1h"}
+
+// TestEveryFormIsAudited: each form changes something by a route of the admin API, which audits it, as the visitor and from
+// where the visitor is. Who is an operator is changed by TestRoles.
+func TestEveryFormIsAudited(t *testing.T) {
+	t.Parallel()
+	v := enter(t, "admin", "en", false)
+	for _, path := range routes(t, http.MethodPost) {
+		v.asked.take()
+		*v.changes = nil
+		if status, body := v.ask(http.MethodPost, path, filled); status >= http.StatusBadRequest {
+			t.Errorf("POST %s: %d %s", path, status, body)
+		}
+		v.trials.running.Wait()
+		changes := slices.DeleteFunc(v.asked.take(), func(a ask) bool { return a.method == http.MethodGet || a.Path == "/admin/policy/impact" })
+		if changed := len(changes) > 0 || len(*v.changes) > 0; changed == slices.Contains(changesNothing, path) {
+			t.Errorf("POST %s: changes something: %v", path, changed)
+		}
+		for _, a := range changes {
+			if a.by != visits || a.from != "127.0.0.1" {
+				t.Errorf("POST %s: %s %s is done by %q from %q", path, a.method, a.Path, a.by, a.from)
+			}
 		}
 	}
 }

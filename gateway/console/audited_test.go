@@ -1,0 +1,408 @@
+package console_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/approval"
+	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/host"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// changesNothing are routes that take a body and change nothing, so that nothing is audited.
+var changesNothing = []string{"POST /admin/policy/test", "POST /admin/policy/try", "POST /admin/policy/impact"}
+
+// audited is a change that is ready to be made: at whom it is audited, as what, and how it is made.
+type audited struct {
+	at, action string
+	make       func(ayu *adminapi.Client) error
+}
+
+const platform = string(tenants.Platform)
+
+// changes make each change ready, by its route. What a second operator decides was asked for by the other one.
+func (w *world) changes() map[string]func() audited {
+	ctx, budi := w.Context(), adminapi.NewClient(w.url, otherToken)
+	must := func(err error) {
+		w.Helper()
+		if err != nil {
+			w.Fatal(err)
+		}
+	}
+	shop := func() string { return w.merchant().MerchantID }
+	connected := func() string {
+		id := shop()
+		must(failed(budi.SetConnection(ctx, id, "bank", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(`{"api_key":"k-secret"}`)})))
+		return id
+	}
+	large := adminapi.NewAdjustment{Mode: "test", Amount: 999_999_999, Reference: "r", Reason: "why"}
+	waits := func() string {
+		id := shop()
+		must(failed(budi.Credit(ctx, id, large)))
+		return id
+	}
+	pause := adminapi.Pause{MerchantID: platform, What: "transfers", Mode: "test"}
+	limits := adminapi.LimitChange{Limits: []adminapi.NewLimit{{Name: adminapi.LimitDay, Amount: new(int64(5))}}, Reason: "why"}
+	pushed := func() string {
+		v, err := budi.PushPolicy(ctx, adminapi.NewPolicy{Files: map[string]string{"data.json": "{}"}, Message: "why"})
+		must(err)
+		return v.Version
+	}
+	bare := adminapi.NewApproval{SHA256: hexOf("binary"), Manifest: []byte(bank)}
+	approved := func() adminapi.PluginApproval {
+		a, err := budi.ApprovePlugin(ctx, bare)
+		must(err)
+		return a
+	}
+	key := func() (merchant, key string) {
+		id := shop()
+		made, err := budi.CreateKey(ctx, id, adminapi.NewKey{Mode: "test"})
+		must(err)
+		return id, made.KeyID
+	}
+	of := func(at, action string, change func(*adminapi.Client) error) audited {
+		return audited{at, action, change}
+	}
+
+	return map[string]func() audited{
+		"POST /admin/merchants": func() audited {
+			return of("", "merchant.create", func(a *adminapi.Client) error {
+				return failed(a.CreateMerchant(ctx, adminapi.NewMerchant{Name: "New", Tier: "starter"}))
+			})
+		},
+		"POST /admin/merchants/{merchant}/suspend": func() audited {
+			id := shop()
+			return of(id, "merchant.suspend", func(a *adminapi.Client) error { return failed(a.Suspend(ctx, id, "why")) })
+		},
+		"POST /admin/merchants/{merchant}/resume": func() audited {
+			id := shop()
+			must(failed(budi.Suspend(ctx, id, "why")))
+			return of(id, "merchant.resume", func(a *adminapi.Client) error { return failed(a.Resume(ctx, id, "why")) })
+		},
+		"POST /admin/merchants/{merchant}/tier": func() audited {
+			id := shop()
+			return of(id, "merchant.tier", func(a *adminapi.Client) error {
+				return failed(a.SetTier(ctx, id, adminapi.TierChange{Tier: "growth", Reason: "why"}))
+			})
+		},
+		"POST /admin/merchants/{merchant}/labels": func() audited {
+			id := shop()
+			return of(id, "merchant.labels", func(a *adminapi.Client) error {
+				return failed(a.SetLabels(ctx, id, adminapi.LabelChange{Labels: map[string]*string{"segment": new("travel")}}))
+			})
+		},
+		"POST /admin/merchants/{merchant}/limits": func() audited {
+			id := shop()
+			return of(id, "merchant.limit", func(a *adminapi.Client) error { return failed(a.SetLimits(ctx, id, limits)) })
+		},
+		"POST /admin/merchants/{merchant}/limits/{limit}/remove": func() audited {
+			id := shop()
+			must(failed(budi.SetLimits(ctx, id, limits)))
+			return of(id, "merchant.limit.remove", func(a *adminapi.Client) error { return failed(a.RemoveLimit(ctx, id, adminapi.LimitDay, "why")) })
+		},
+		"POST /admin/merchants/{merchant}/keys": func() audited {
+			id := shop()
+			return of(id, "key.create", func(a *adminapi.Client) error { return failed(a.CreateKey(ctx, id, adminapi.NewKey{Mode: "test"})) })
+		},
+		"POST /admin/merchants/{merchant}/keys/{key}/rotate": func() audited {
+			id, k := key()
+			return of(id, "key.rotate", func(a *adminapi.Client) error { return failed(a.RotateKey(ctx, id, k, adminapi.Rotation{})) })
+		},
+		"POST /admin/merchants/{merchant}/keys/{key}/revoke": func() audited {
+			id, k := key()
+			return of(id, "key.revoke", func(a *adminapi.Client) error { return failed(a.RevokeKey(ctx, id, k, "why")) })
+		},
+		"PUT /admin/merchants/{merchant}/connections/{provider}": func() audited {
+			id := shop()
+			return of(id, "connection.set", func(a *adminapi.Client) error {
+				return failed(a.SetConnection(ctx, id, "bank", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(`{"api_key":"k-secret"}`)}))
+			})
+		},
+		"POST /admin/merchants/{merchant}/connections/{provider}/remove": func() audited {
+			id := connected()
+			must(failed(budi.Pause(ctx, adminapi.Pause{MerchantID: id, What: "connection", Provider: "bank", Mode: "live", Reason: "why"})))
+			w.ahead.Add(int64(10 * time.Second)) // until all replicas know it
+			return of(id, "connection.remove", func(a *adminapi.Client) error {
+				return failed(a.RemoveConnection(ctx, id, "bank", adminapi.ConnectionRemoval{Mode: "live", Reason: "why"}))
+			})
+		},
+		"PUT /admin/merchants/{merchant}/callbacks/url": func() audited {
+			id := shop()
+			return of(id, "callback.url", func(a *adminapi.Client) error {
+				return failed(a.SetCallbackURL(ctx, id, "test", "https://shop.example/cb"))
+			})
+		},
+		"POST /admin/merchants/{merchant}/callbacks/secret": func() audited {
+			id := shop()
+			return of(id, "callback.secret.rotate", func(a *adminapi.Client) error {
+				return failed(a.ChangeCallbackSecret(ctx, id, adminapi.SecretChange{Mode: "test", Action: "rotate"}))
+			})
+		},
+		"POST /admin/merchants/{merchant}/callbacks/test": func() audited {
+			id := shop()
+			return of(id, "callback.test", func(a *adminapi.Client) error {
+				return failed(a.TestCallback(ctx, id, adminapi.TestOrder{Mode: "test", URL: "https://shop.example/cb"}))
+			})
+		},
+		"POST /admin/merchants/{merchant}/callbacks/resend": func() audited {
+			id := shop()
+			return of(id, "callback.resend", func(a *adminapi.Client) error {
+				return failed(a.ResendCallbacks(ctx, id, adminapi.ResendOrder{Mode: "test", Failed: true}))
+			})
+		},
+		"POST /admin/merchants/{merchant}/credit": func() audited {
+			id := shop()
+			return of(id, "merchant.credit", func(a *adminapi.Client) error { return failed(a.Credit(ctx, id, large)) })
+		},
+		"POST /admin/merchants/{merchant}/debit": func() audited {
+			id := shop()
+			return of(id, "merchant.debit", func(a *adminapi.Client) error { return failed(a.Debit(ctx, id, large)) })
+		},
+		"POST /admin/ledger/approve": func() audited {
+			id := waits()
+			return of(id, "ledger.approve", func(a *adminapi.Client) error {
+				return failed(a.Approve(ctx, adminapi.AdjustmentKey{MerchantID: id, Mode: "test", Reference: "r"}))
+			})
+		},
+		"POST /admin/ledger/reject": func() audited {
+			id := waits()
+			return of(id, "ledger.reject", func(a *adminapi.Client) error {
+				return failed(a.Reject(ctx, adminapi.AdjustmentKey{MerchantID: id, Mode: "test", Reference: "r"}))
+			})
+		},
+		"POST /admin/pauses": func() audited {
+			return of(platform, "transfers.pause", func(a *adminapi.Client) error { return failed(a.Pause(ctx, pause)) })
+		},
+		"POST /admin/pauses/end": func() audited {
+			must(failed(budi.Pause(ctx, pause)))
+			return of(platform, "transfers.resume", func(a *adminapi.Client) error { return failed(a.EndPause(ctx, pause)) })
+		},
+		"POST /admin/exceptions/resolve": func() audited {
+			id := shop()
+			must(failed(w.store.AddException(ctx, movement.Exception{
+				Owner: movement.Owner{MerchantID: id, Mode: "live"}, Subject: "inv-1", Reason: "amount_differs", FactID: "evt-1", At: time.Now(),
+			})))
+			return of(id, "exception.resolve", func(a *adminapi.Client) error {
+				return a.ResolveException(ctx, adminapi.Resolution{MerchantID: id, Mode: "live", Subject: "inv-1", Reason: "amount_differs", FactID: "evt-1", Resolution: "refunded"})
+			})
+		},
+		"POST /admin/movements/{movement}/override": func() audited {
+			m := w.transfers(25*time.Hour, nil)
+			return of(m.Owner.MerchantID, "movement.propose", func(a *adminapi.Client) error {
+				return failed(a.Override(ctx, m.ID.String(), adminapi.NewOverride{As: "success", Reason: "why"}))
+			})
+		},
+		"POST /admin/movements/{movement}/assign": func() audited {
+			id, now := shop(), time.Now().UTC().Truncate(time.Second)
+			m := w.collects(id, "ID10300", now)
+			must(failed(w.store.Apply(ctx, movement.Change{Movement: m, At: now, Transition: movement.Transition{
+				Effect: movement.Move, From: []movement.State{movement.Submitting}, To: movement.Pending, Event: "pending", Detail: `{"source":"call"}`,
+			}})))
+			statement, err := w.store.Statement(ctx, m.Account())
+			must(err)
+			line := movement.ImportedLine{Payment: "rrn-1", ID: "row-1", Amount: 9_000, Currency: "IDR", At: now, Paid: true}
+			must(failed(w.store.Import(ctx, now, statement, []movement.ImportedLine{line}, "1", now)))
+			must(failed(w.store.Match(ctx, now, statement, []movement.Match{{Payment: "rrn-1", State: movement.LineUnmatched}})))
+			return of(id, "statement.assign", func(a *adminapi.Client) error {
+				return failed(a.Assign(ctx, m.ID.String(), adminapi.NewAssignment{Payment: "rrn-1", Reason: "why"}))
+			})
+		},
+		"POST /admin/recovery/open": func() audited {
+			must(w.store.BeginRecovery(ctx, time.Now()))
+			return of(platform, "recovery.open", func(a *adminapi.Client) error { return a.OpenRecovery(ctx, "why") })
+		},
+		"POST /admin/keyset/reseal": func() audited {
+			id := shop()
+			w.rotate()
+			return of(id, "keyset.reseal", func(a *adminapi.Client) error { return failed(a.Reseal(ctx)) })
+		},
+		"POST /admin/operator-tokens": func() audited {
+			return of(platform, "operator.token.create", func(a *adminapi.Client) error {
+				return failed(a.CreateOperatorToken(ctx, adminapi.NewOperatorToken{Name: "citra", Role: "read"}))
+			})
+		},
+		"POST /admin/operator-tokens/{operator}/rotate": func() audited {
+			must(failed(budi.CreateOperatorToken(ctx, adminapi.NewOperatorToken{Name: "dewi", Role: "read"})))
+			return of(platform, "operator.token.rotate", func(a *adminapi.Client) error { return failed(a.RotateOperatorToken(ctx, "dewi", adminapi.Rotation{})) })
+		},
+		"POST /admin/operator-tokens/{operator}/revoke": func() audited {
+			must(failed(budi.CreateOperatorToken(ctx, adminapi.NewOperatorToken{Name: "eka", Role: "read"})))
+			return of(platform, "operator.token.revoke", func(a *adminapi.Client) error { return failed(a.RevokeOperatorTokens(ctx, "eka", "why")) })
+		},
+		"POST /admin/policies": func() audited {
+			return of(platform, "policy.push", func(a *adminapi.Client) error {
+				return failed(a.PushPolicy(ctx, adminapi.NewPolicy{Files: map[string]string{"data.json": " {}"}, Message: "why"}))
+			})
+		},
+		"POST /admin/policies/{version}/activate": func() audited {
+			v := pushed()
+			return of(platform, "policy.activate", func(a *adminapi.Client) error {
+				return failed(a.ActivatePolicy(ctx, v, adminapi.ActivatePolicy{Reason: "why"}))
+			})
+		},
+		"POST /admin/policies/rollback": func() audited {
+			v := pushed()
+			must(failed(budi.ActivatePolicy(ctx, v, adminapi.ActivatePolicy{Reason: "why"})))
+			w.decide()
+			return of(platform, "policy.rollback", func(a *adminapi.Client) error {
+				return failed(a.RollBackPolicy(ctx, adminapi.ActivatePolicy{Replaces: v, Reason: "why"}))
+			})
+		},
+		"POST /admin/plugin-approvals": func() audited {
+			return of(platform, "plugin.approve", func(a *adminapi.Client) error { return failed(a.ApprovePlugin(ctx, bare)) })
+		},
+		"POST /admin/plugin-approvals/{approval}/confirm": func() audited {
+			id := approved().ApprovalID
+			return of(platform, "plugin.confirm", func(a *adminapi.Client) error { return failed(a.ConfirmPlugin(ctx, id)) })
+		},
+		"POST /admin/plugins/{provider}/activate": func() audited {
+			must(failed(w.ConfirmPlugin(ctx, approved().ApprovalID)))
+			must(os.WriteFile(filepath.Join(w.files, bare.SHA256), []byte("binary"), 0o600))
+			return of(platform, "plugin.activate", func(a *adminapi.Client) error {
+				return failed(a.ActivatePlugin(ctx, "bank", adminapi.ActivatePlugin{SHA256: bare.SHA256}))
+			})
+		},
+		"POST /admin/plugins/{provider}/rollback": func() audited {
+			must(failed(w.ConfirmPlugin(ctx, approved().ApprovalID)))
+			must(os.WriteFile(filepath.Join(w.files, bare.SHA256), []byte("binary"), 0o600))
+			must(failed(budi.ActivatePlugin(ctx, "bank", adminapi.ActivatePlugin{SHA256: bare.SHA256})))
+			return of(platform, "plugin.rollback", func(a *adminapi.Client) error { return failed(a.RollBackPlugin(ctx, "bank")) })
+		},
+		"POST /admin/plugins/{provider}/remove": func() audited {
+			return of(platform, "plugin.remove", func(a *adminapi.Client) error { return failed(a.RemovePlugin(ctx, "bank")) })
+		},
+		"POST /admin/plugins/{provider}/restart": func() audited {
+			return of(platform, "plugin.restart", func(a *adminapi.Client) error { return a.RestartPlugin(ctx, "bank") })
+		},
+	}
+}
+
+func hexOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// throughProxy sends requests over the network as an operator behind a trusted proxy, and notes those that may change
+// something.
+type throughProxy struct {
+	to   string
+	sent *[]string
+}
+
+const behind = "203.0.113.7"
+
+func (p throughProxy) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodGet {
+		*p.sent = append(*p.sent, r.Method+" "+r.URL.Path)
+	}
+	host, err := url.Parse(p.to)
+	if err != nil {
+		return nil, err
+	}
+	r = r.Clone(r.Context())
+	r.URL.Scheme, r.URL.Host = host.Scheme, host.Host
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("X-Forwarded-For", behind)
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// TestEveryChangeIsAudited makes the change of every route that may change something, and finds it in the audit with who,
+// what and from where. A route that is not among the changes fails it.
+func TestEveryChangeIsAudited(t *testing.T) {
+	t.Parallel()
+	shared := newAudited(t)
+	of := shared.changes()
+	for _, route := range shared.console.HandledRoutes() {
+		ready, w := of[route], shared
+		method, path, _ := strings.Cut(route, " ")
+		if method == http.MethodGet || slices.Contains(changesNothing, route) {
+			continue
+		}
+		if ready == nil {
+			t.Errorf("%s: whether it is audited is not tested", route)
+			continue
+		}
+		if strings.HasPrefix(path, "/admin/plugin") || strings.HasPrefix(path, "/admin/policies") { // what is in force is one for all
+			w = newAudited(t)
+			ready = w.changes()[route]
+		}
+		change, sent := ready(), []string{}
+		before := 0
+		if change.at != "" {
+			before = len(w.auditOf(change.at))
+		}
+		if err := change.make(adminapi.NewClientOver(throughProxy{w.url, &sent})); err != nil {
+			t.Errorf("%s: %v", route, err)
+			continue
+		}
+		pattern := regexp.MustCompile("^" + inPattern.ReplaceAllString(regexp.QuoteMeta(route), "[^/]+") + "$")
+		if len(sent) == 0 || slices.ContainsFunc(sent, func(request string) bool { return !pattern.MatchString(request) }) {
+			t.Errorf("%s: the change was made by %q", route, sent)
+		}
+		entries := w.auditOf(change.at)
+		added := entries[:len(entries)-before]
+		if len(added) != 1 || added[0].Operator != "ayu" || added[0].Action != change.action || added[0].From != behind || added[0].At.IsZero() {
+			t.Errorf("%s: audited as %+v, want %s by ayu from %s", route, added, change.action, behind)
+		}
+	}
+	for route := range of {
+		if !slices.Contains(shared.console.HandledRoutes(), route) {
+			t.Errorf("there is no route %s", route)
+		}
+	}
+}
+
+// inPattern is a part of a route's path that differs from request to request.
+var inPattern = regexp.MustCompile(`\\\{[a-z]+\\\}`)
+
+// auditOf is the audit of a merchant, or where that is empty of the one made last, the newest entry first.
+func (w *world) auditOf(id string) []store.Audit {
+	w.Helper()
+	if id == "" {
+		all, err := w.store.Merchants(w.Context(), "", 1000)
+		if err != nil {
+			w.Fatal(err)
+		}
+		id = string(slices.MaxFunc(all, func(a, b tenants.Merchant) int { return a.CreatedAt.Compare(b.CreatedAt) }).ID)
+	}
+	entries, err := w.store.AuditOf(w.Context(), store.AuditRange{MerchantID: tenants.MerchantID(id), Most: 1000})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return entries
+}
+
+// newAudited is a world behind a proxy, in which two operators approve a binary.
+func newAudited(t *testing.T) *world {
+	t.Helper()
+	files := t.TempDir()
+	w := overriding(t, func(config *console.Config, d *console.Dependencies) {
+		config.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+		kept, vault := d.Merchants.(*store.Store), d.Vault.(*tenants.Vault)
+		d.Recovery = kept
+		approvals, _, err := approval.Open(t.Context(), approval.Dependencies{
+			Store: kept, Vault: vault, Files: approval.NewFiles(files), Configured: []host.Spec{{Name: "bank"}}, SecondOperator: true, Now: d.Now, Log: d.Log,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		approvals.Follow(d.Plugins.(*fakePlugins))
+		d.Approvals = approvals
+	})
+	w.files = files
+	return w
+}
