@@ -245,11 +245,11 @@ func (s *Simulator) endInvoice(id string, now time.Time, when func(invoice) bool
 func (s *Simulator) expiryEntries(i invoice, now time.Time) []kit.Entry {
 	change := s.invoiceTopic.Entry(invoiceEvent{ID: i.ID, State: stateExpired, At: now})
 	i.State, i.Updated = stateExpired, now
-	return append([]kit.Entry{change}, s.invoiceWebhooks(i, now, tellAsUsual)...)
+	return append([]kit.Entry{change}, s.invoiceWebhooks(i, now, kit.TellAsUsual)...)
 }
 
 // payInvoice pays an invoice; zero is the amount asked for.
-func (s *Simulator) payInvoice(id string, amount money.Amount, how telling) (invoice, error) {
+func (s *Simulator) payInvoice(id string, amount money.Amount, how kit.Telling) (invoice, error) {
 	now := s.now()
 	s.mu.Lock()
 	found, ok := s.invoices.byID[id]
@@ -285,6 +285,6 @@ func (s *Simulator) selfPayInvoice(id string) error {
 	if !open {
 		return nil // also after a restart: it was paid, or ended, before
 	}
-	_, err := s.payInvoice(id, 0, tellAsUsual)
+	_, err := s.payInvoice(id, 0, kit.TellAsUsual)
 	return err
 }

@@ -132,12 +132,12 @@ type invoiceNotice struct {
 }
 
 // invoiceWebhooks are the messages about an invoice that has just ended.
-func (s *Simulator) invoiceWebhooks(i invoice, now time.Time, how telling) []kit.Entry {
+func (s *Simulator) invoiceWebhooks(i invoice, now time.Time, how kit.Telling) []kit.Entry {
 	switch {
-	case how == tellNever || i.Amount == magicLost:
+	case how == kit.TellNever || i.Amount == magicLost:
 		return nil
-	case how == tellLate:
-		return s.invoiceWebhook(i, now.Add(lateGap), 1)
+	case how == kit.TellLate:
+		return s.invoiceWebhook(i, now.Add(kit.LateGap), 1)
 	case i.State == statePaid && i.Amount == magicStaleAfter:
 		return append(s.invoiceWebhook(i, now, 1), s.invoiceWebhook(i.stale(), now.Add(staleGap), 1)...)
 	case i.State == statePaid && i.Amount == magicStaleBefore:

@@ -25,8 +25,6 @@ const (
 const (
 	// staleGap lies between two webhooks in the wrong order.
 	staleGap = 2 * time.Second
-	// lateGap is how late the webhook of a QR code comes for magicStaleAfter.
-	lateGap = 4 * time.Second
 	// selfPayGap is when magicPaidByItself is paid.
 	selfPayGap = 3 * time.Second
 )

@@ -13,7 +13,7 @@ import (
 
 // payQR pays a code that was given out; zero is the amount asked for. A
 // code that has run out can still be paid: that is late money.
-func (s *Simulator) payQR(id string, amount money.Amount, how telling) (qrCode, qrPayment, error) {
+func (s *Simulator) payQR(id string, amount money.Amount, how kit.Telling) (qrCode, qrPayment, error) {
 	now := s.now()
 	s.mu.Lock()
 	q, ok := s.codes.byID[id]
@@ -48,17 +48,17 @@ func (s *Simulator) selfPayQR(id string) error {
 	if !open {
 		return nil
 	}
-	_, _, err := s.payQR(id, 0, tellAsUsual)
+	_, _, err := s.payQR(id, 0, kit.TellAsUsual)
 	return err
 }
 
 // qrWebhooks are the messages about a payment that has just come.
-func (s *Simulator) qrWebhooks(q qrCode, p qrPayment, how telling) []kit.Entry {
+func (s *Simulator) qrWebhooks(q qrCode, p qrPayment, how kit.Telling) []kit.Entry {
 	switch {
-	case how == tellNever || q.Amount == magicLost:
+	case how == kit.TellNever || q.Amount == magicLost:
 		return nil
-	case how == tellLate || q.Amount == magicStaleAfter:
-		return s.qrWebhook(q, p, p.Created.Add(lateGap), 1)
+	case how == kit.TellLate || q.Amount == magicStaleAfter:
+		return s.qrWebhook(q, p, p.Created.Add(kit.LateGap), 1)
 	case q.Amount == magicTwice:
 		return s.qrWebhook(q, p, p.Created, 2)
 	default:
@@ -196,7 +196,7 @@ func (s *Simulator) simulateQRPayment(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	q, p, err := s.payQR(q.ID, amount, tellAsUsual)
+	q, p, err := s.payQR(q.ID, amount, kit.TellAsUsual)
 	if err != nil {
 		var refusal *kit.NotPayable
 		if errors.As(err, &refusal) {

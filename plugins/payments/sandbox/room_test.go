@@ -289,7 +289,7 @@ func TestRoomInABrowser(t *testing.T) {
 	w := open(t, sandbox.DefaultOptions())
 	created := w.v1().do(200, "POST", "/v2/invoices",
 		`{"external_id":"order-1","amount":25000,"description":"Two coffees","success_redirect_url":"https://shop.test/ok"}`)
-	if out := b.Run(t, "testdata/room.mjs", nil, "room="+created.text("invoice_url")); out != "" {
+	if out := b.Run(t, "../../../sdk/sandbox/testdata/room.mjs", nil, "room="+created.text("invoice_url")); out != "" {
 		t.Error(out)
 	}
 }

@@ -84,7 +84,7 @@ func (s *Simulator) Handler() http.Handler {
 	mux.Handle("GET /qr_codes/payments", payments)
 	mux.Handle("GET /qr_codes/{id}/payments", payments)
 	mux.Handle("POST /qr_codes/{id}/payments/simulate", s.guard("qr_codes.simulate", false, s.simulateQRPayment))
-	s.servePages(mux)
+	kit.NewRoom(s.env, pagePrefix, s.find).Serve(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		fail(w, problem(http.StatusNotFound, "NOT_FOUND", "The requested resource was not found"))
 	})
