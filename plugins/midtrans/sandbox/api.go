@@ -47,7 +47,7 @@ func (s *Simulator) Handler() http.Handler {
 	mux.Handle("GET /v2/{order}/status", s.guard("status", false, s.status))
 	mux.Handle("POST /v2/{order}/expire", s.guard("expire", false, s.ender(stateExpire)))
 	mux.Handle("POST /v2/{order}/cancel", s.guard("cancel", false, s.ender(stateCancel)))
-	s.servePages(mux)
+	kit.NewRoom(s.env, pagePrefix, s.room).Serve(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, problem(http.StatusNotFound, "The requested resource is not found"))
 	})
@@ -64,13 +64,22 @@ func (s *Simulator) guard(operation string, movesMoney bool, h func(*http.Reques
 		}
 		answer(w, status, body)
 	}))
+	watched := s.env.Activity.Watch(operation, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.RLock()
+		o := s.byName[orderKey{callerOf(r).ID, r.PathValue("order")}]
+		s.mu.RUnlock()
+		if o != nil {
+			kit.Concern(r.Context(), o.page()) // before the faults: a call that is cut is of the payment, too
+		}
+		inner.ServeHTTP(w, r)
+	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, err := s.authenticate(r)
 		if err != nil {
 			fail(w, r, err)
 			return
 		}
-		inner.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)))
+		watched.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)))
 	})
 }
 
@@ -184,6 +193,7 @@ func (s *Simulator) createLink(r *http.Request) (int, any, error) {
 	if err := s.make(o); err != nil {
 		return 0, nil, err
 	}
+	kit.Concern(r.Context(), o.page())
 	return http.StatusCreated, map[string]string{"token": o.Token, "redirect_url": "http://" + r.Host + pagePrefix + o.Token}, nil
 }
 
@@ -210,6 +220,7 @@ func (s *Simulator) charge(r *http.Request) (int, any, error) {
 	if err := s.make(o); err != nil {
 		return 0, nil, err
 	}
+	kit.Concern(r.Context(), o.page())
 	body := s.body(o, "201", "QRIS transaction is created")
 	body["qr_string"] = o.Tx.QR // no later answer tells it
 	body["actions"] = []map[string]string{{"name": "generate-qr-code", "method": "GET", "url": "http://" + r.Host + "/v2/qris/" + o.Tx.ID + "/qr-code"}}

@@ -32,9 +32,22 @@ func (s *Simulator) body(o order, code, message string) map[string]any {
 
 // notices are the messages about an order that has just changed, signed as the upstream
 // does: with the server key, over three members and no others.
-func (s *Simulator) notices(o order) []kit.Entry {
-	account, _ := s.env.Accounts.Get(o.Account)
-	if account.CallbackURL == "" || o.Amount == magicLost {
+func (s *Simulator) notices(o order, how kit.Telling) []kit.Entry {
+	at, copies := s.env.Clock.Now(), 1
+	switch {
+	case how == kit.TellNever || o.Amount == magicLost:
+		return nil
+	case how == kit.TellLate:
+		at = at.Add(kit.LateGap)
+	case o.Amount == magicTwice:
+		copies = 2
+	}
+	return s.notice(o, at, copies)
+}
+
+// notice is so many copies of the message about an order as it is.
+func (s *Simulator) notice(o order, at time.Time, copies int) []kit.Entry {
+	if account, _ := s.env.Accounts.Get(o.Account); account.CallbackURL == "" {
 		return nil
 	}
 	body := s.body(o, codes[o.Tx.State], "midtrans payment notification")
@@ -45,13 +58,9 @@ func (s *Simulator) notices(o order) []kit.Entry {
 		s.env.Log.Error("notification left out", "err", err)
 		return nil
 	}
-	copies := 1
-	if o.Amount == magicTwice {
-		copies = 2
-	}
 	entries := make([]kit.Entry, copies)
 	for n := range entries {
-		entries[n] = s.env.Webhooks.Entry(kit.Webhook{Account: o.Account, Body: encoded, At: s.env.Clock.Now()})
+		entries[n] = s.env.Webhooks.Entry(kit.Webhook{Account: o.Account, Body: encoded, Subject: o.page(), Says: o.Tx.State, At: at})
 	}
 	return entries
 }

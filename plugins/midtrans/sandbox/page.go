@@ -1,9 +1,7 @@
 package sandbox
 
 import (
-	"errors"
-	"html/template"
-	"net/http"
+	"cmp"
 	"net/url"
 	"strings"
 	"time"
@@ -26,66 +24,35 @@ const (
 	selfPayGap = 3 * time.Second
 )
 
-var page = template.Must(template.New("page").Parse(`<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>{{.Merchant}}: {{.Amount}}</title></head>
-<body>
-<main>
-<p>Sandbox: no money moves here.</p>
-<h1>{{.Merchant}}</h1>
-<p>{{.Amount}}</p>
-<p>State: <strong>{{.State}}</strong></p>
-{{if .Open}}<form method="post"><button type="submit">Pay {{.Amount}} by QRIS</button></form>{{end}}
-</main>
-</body>
-</html>
-`))
+// page is the id of an order's page: a link's is its token.
+func (o order) page() string { return cmp.Or(o.Token, o.ID) }
 
-// servePages adds the pages on which a person pays.
-func (s *Simulator) servePages(mux *http.ServeMux) {
-	mux.HandleFunc("GET "+pagePrefix+"{token}", s.showPage)
-	// Another site's script must not be able to press the button.
-	mux.Handle("POST "+pagePrefix+"{token}", http.NewCrossOriginProtection().Handler(http.HandlerFunc(s.pressPay)))
-}
-
-func (s *Simulator) link(token string) (order, bool, error) {
-	return s.find(func() *order { return s.byToken[token] })
-}
-
-func (s *Simulator) showPage(w http.ResponseWriter, r *http.Request) {
-	o, ok, err := s.link(r.PathValue("token"))
-	if err != nil || !ok {
-		http.NotFound(w, r)
-		return
-	}
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; frame-ancestors 'none'")
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	state := o.state(s.now())
-	// The reader may be gone; nobody is left to answer.
-	_ = page.Execute(w, map[string]any{
-		"Merchant": o.Merchant, "Amount": o.Amount.Format(), "State": state, "Open": state == statePending || state == stateUntouched,
+// room finds what a page is about.
+func (s *Simulator) room(id string) (kit.Payment, bool) {
+	o, ok, err := s.find(func() *order {
+		if o := s.byToken[id]; o != nil {
+			return o
+		}
+		if o := s.byID[id]; o != nil && o.page() == id {
+			return o
+		}
+		return nil
 	})
-}
-
-// pressPay pays and goes on to where the merchant wants the payer.
-func (s *Simulator) pressPay(w http.ResponseWriter, r *http.Request) {
-	o, ok, err := s.link(r.PathValue("token"))
-	if err == nil && ok {
-		o, err = s.pay(o.ID)
+	if err != nil || !ok {
+		return kit.Payment{}, false
 	}
-	_, ended := errors.AsType[*kit.NotPayable](err)
-	switch {
-	case !ok:
-		http.NotFound(w, r)
-	case err != nil && !ended:
-		http.Error(w, "the sandbox failed", http.StatusInternalServerError)
-	case err == nil && o.Finish != "":
-		http.Redirect(w, r, o.Finish, http.StatusSeeOther)
-	default:
-		http.Redirect(w, r, r.URL.Path, http.StatusSeeOther) // the page says what the state is
-	}
+	state := o.state(s.now())
+	open := state == statePending || state == stateUntouched
+	return kit.Payment{
+		Merchant: o.Merchant, Amount: o.Amount.Format(), Reference: o.OrderID, State: state, Expiry: o.Expiry.Format(time.RFC3339),
+		SuccessURL: o.Finish, Pending: open, Open: open, Ended: o.Tx != nil && o.Tx.State != statePending, Lookup: "status",
+		Pay: func(how kit.Telling) error {
+			_, err := s.pay(o.ID, how)
+			return err
+		},
+		Fail:   func() error { return s.fail(o.ID) },
+		Notify: func() []kit.Entry { return s.notice(o, s.env.Clock.Now(), 1) },
+	}, true
 }
 
 // offered finds what a payer has before them.
@@ -116,7 +83,7 @@ func (s *Simulator) Pay(request kit.PayRequest) (kit.Receipt, error) {
 	if request.Amount != nil && *request.Amount != 0 && *request.Amount != o.Amount {
 		return kit.Receipt{}, &kit.NotPayable{Reason: "an order is paid whole, and no more"}
 	}
-	o, err = s.pay(o.ID)
+	o, err = s.pay(o.ID, kit.TellAsUsual)
 	if err != nil {
 		return kit.Receipt{}, err
 	}

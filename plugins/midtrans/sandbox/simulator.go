@@ -140,7 +140,7 @@ func (s *Simulator) apply(c change) {
 		s.byToken[o.Token] = &o
 	}
 	s.env.Movements.Record(o.ID, kit.Movement{
-		Account: o.Account, Reference: o.OrderID, Destination: o.Merchant, Amount: o.Amount, State: state, At: o.Created,
+		Account: o.Account, Reference: o.OrderID, Destination: o.Merchant, Amount: o.Amount, State: state, At: o.Created, Page: pagePrefix + o.page(),
 	})
 	s.agenda.Add(o.Expiry, func() error { return s.runOut(o.ID) })
 	if o.Amount == magicPaidByItself {
@@ -176,6 +176,10 @@ func (s *Simulator) find(in func() *order) (order, bool, error) {
 // move changes an order's transaction as next says, which returns nil to leave it, and
 // queues the notifications of it.
 func (s *Simulator) move(id string, next func(order) (*transaction, error)) (order, error) {
+	return s.moveTelling(id, kit.TellAsUsual, next)
+}
+
+func (s *Simulator) moveTelling(id string, how kit.Telling, next func(order) (*transaction, error)) (order, error) {
 	s.mu.Lock()
 	found := s.byID[id]
 	if found == nil {
@@ -189,7 +193,7 @@ func (s *Simulator) move(id string, next func(order) (*transaction, error)) (ord
 		return o, err
 	}
 	o.Tx = tx
-	entries := append([]kit.Entry{s.topic.Entry(change{ID: id, Tx: tx})}, s.notices(o)...)
+	entries := append([]kit.Entry{s.topic.Entry(change{ID: id, Tx: tx})}, s.notices(o, how)...)
 	commit := s.env.Journal.Append(entries...)
 	s.mu.Unlock()
 	return o, commit.Wait()
@@ -226,9 +230,20 @@ func (s *Simulator) choose(id string) (order, error) {
 }
 
 // pay settles an order, of which a payer may have chosen how before.
-func (s *Simulator) pay(id string) (order, error) {
+func (s *Simulator) pay(id string, how kit.Telling) (order, error) {
+	return s.end(id, stateSettlement, how)
+}
+
+// fail ends an order unpaid before its time, as if its payer had chosen how to pay and never did.
+func (s *Simulator) fail(id string) error {
+	_, err := s.end(id, stateExpire, kit.TellAsUsual)
+	return err
+}
+
+// end ends what can still be paid.
+func (s *Simulator) end(id, as string, how kit.Telling) (order, error) {
 	now := s.now()
-	return s.move(id, func(o order) (*transaction, error) {
+	return s.moveTelling(id, how, func(o order) (*transaction, error) {
 		state := o.state(now)
 		if state != statePending && state != stateUntouched {
 			return nil, &kit.NotPayable{Reason: "the order is " + state}
@@ -237,8 +252,9 @@ func (s *Simulator) pay(id string) (order, error) {
 		if o.Tx != nil {
 			tx = o.Tx
 		}
-		tx = tx.as(stateSettlement)
-		tx.Settled = now
+		if tx = tx.as(as); as == stateSettlement {
+			tx.Settled = now
+		}
 		return tx, nil
 	})
 }
@@ -249,7 +265,7 @@ func (s *Simulator) payByItself(id string) error {
 	if state := o.state(now); err != nil || !ok || state != statePending && state != stateUntouched {
 		return err // also after a restart: it was paid, or ended, before
 	}
-	_, err = s.pay(id)
+	_, err = s.pay(id, kit.TellAsUsual)
 	return err
 }
 
