@@ -10,6 +10,7 @@ import (
 // unmatched, where it is for none; ambiguous, where it may be for several; again,
 // where its collection was paid before.
 type StatementLine struct {
+	ID       string    `json:"id"` // by which a page after it is asked for
 	Mode     string    `json:"mode"`
 	Provider string    `json:"provider"`
 	Payment  string    `json:"payment"` // its name on the account, by which it is assigned
@@ -34,10 +35,17 @@ type Assigned struct {
 	State    string `json:"state"`
 }
 
-// StatementLines lists a merchant's statement lines that wait for an operator,
-// the newest first, at most a thousand.
-func (c *Client) StatementLines(ctx context.Context, merchantID string) ([]StatementLine, error) {
-	return get[[]StatementLine](ctx, c, merchantPath(merchantID, "statement-lines")+params("limit", number(MostListed)))
+// LineFilter bounds a list of statement lines.
+type LineFilter struct {
+	Until time.Time
+	After string // the last line of the page before, whose time is Until
+	Limit int
+}
+
+// StatementLines lists a merchant's statement lines that wait for an operator, the newest
+// first.
+func (c *Client) StatementLines(ctx context.Context, merchantID string, f LineFilter) ([]StatementLine, error) {
+	return get[[]StatementLine](ctx, c, merchantPath(merchantID, "statement-lines")+params("until", timeText(f.Until), "after", f.After, "limit", number(f.Limit)))
 }
 
 // Assign gives a statement line to a collection.

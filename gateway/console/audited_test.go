@@ -208,7 +208,7 @@ func (w *world) changes() map[string]func() audited {
 		},
 		"POST /admin/movements/{movement}/assign": func() audited {
 			id, now := shop(), time.Now().UTC().Truncate(time.Second)
-			m := w.collects(id, "ID10300", now)
+			m := w.collects(id, "ID10300", now, "INV/1")
 			must(failed(w.store.Apply(ctx, movement.Change{Movement: m, At: now, Transition: movement.Transition{
 				Effect: movement.Move, From: []movement.State{movement.Submitting}, To: movement.Pending, Event: "pending", Detail: `{"source":"call"}`,
 			}})))

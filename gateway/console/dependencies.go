@@ -120,7 +120,7 @@ type Ledger interface {
 // for an operator, the newest first.
 type Statements interface {
 	Statement(ctx context.Context, account movement.AccountID) (movement.Statement, error)
-	ListLines(ctx context.Context, merchant string, most int) ([]movement.ListedLine, error)
+	ListLines(ctx context.Context, r movement.LineRange) ([]movement.ListedLine, error)
 }
 
 // Recovery keeps whether a restore waits to be opened; its end is committed with its

@@ -1,6 +1,11 @@
 package console
 
 import (
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -8,22 +13,34 @@ import (
 )
 
 func (c *Console) listStatementLines(x *call) (any, error) {
-	most, err := pageSize(x.request.URL.Query().Get("limit"))
-	if err != nil {
-		return nil, err
-	}
 	account, err := c.account(x)
 	if err != nil {
 		return nil, err
 	}
-	lines, err := c.deps.Statements.ListLines(x.request.Context(), string(account.ID()), most)
+	query := x.request.URL.Query()
+	r := movement.LineRange{MerchantID: string(account.ID())}
+	if r.Most, err = pageSize(query.Get("limit")); err != nil {
+		return nil, err
+	}
+	if r.Until, err = timeOf(query, "until", time.Time{}); err != nil {
+		return nil, err
+	}
+	if after := query.Get("after"); after != "" {
+		id, payment, _ := strings.Cut(after, "/")
+		of, err := uuid.Parse(id)
+		if err != nil || payment == "" || r.Until.IsZero() {
+			return nil, fault.Invalid("after", "must be the id of the last one of a page, with its time as until")
+		}
+		r.Account, r.Payment = movement.AccountID(of), payment
+	}
+	lines, err := c.deps.Statements.ListLines(x.request.Context(), r)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]adminapi.StatementLine, len(lines))
 	for i, l := range lines {
 		list[i] = adminapi.StatementLine{
-			Mode: l.Owner.Mode, Provider: l.Provider, Payment: l.Payment, State: string(l.State), Amount: adminapi.Rupiah(l.Amount),
+			ID: l.Account.String() + "/" + l.Payment, Mode: l.Owner.Mode, Provider: l.Provider, Payment: l.Payment, State: string(l.State), Amount: adminapi.Rupiah(l.Amount),
 			Currency: l.Currency, At: l.At, Row: l.ID, Data: l.Data,
 		}
 	}

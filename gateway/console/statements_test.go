@@ -3,7 +3,9 @@ package console_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,11 +18,11 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// collects makes a merchant's first collection on an account.
-func (w *world) collects(merchant, account string, now time.Time) movement.Movement {
+// collects makes a collection on an account, which becomes the merchant's by its first one.
+func (w *world) collects(merchant, account string, now time.Time, reference string) movement.Movement {
 	w.Helper()
 	m, ours, err := w.store.Reserve(w.Context(), movement.Movement{
-		Key: movement.Key{Owner: movement.Owner{MerchantID: merchant, Mode: "live"}, Kind: manifest.Collection, Reference: "INV/1"},
+		Key: movement.Key{Owner: movement.Owner{MerchantID: merchant, Mode: "live"}, Kind: manifest.Collection, Reference: reference},
 		ID:  movement.NewID(), Operation: "/wallet2/create", Provider: "wallet2", Amount: 10_000, Request: json.RawMessage(`{}`),
 		ConnectionAccount: account, CreatedAt: now, SendBy: now, ExpiresAt: now.Add(time.Hour),
 		Collected: movement.Collected{Reserved: movement.ReservedAmount{Account: movement.NewAccountID("wallet2", "live", account), FreeAt: now.Add(2 * time.Hour)}},
@@ -55,7 +57,7 @@ func TestAnAccountIsOneMerchants(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.collects(owner, "k-10200", time.Now().UTC())
+	w.collects(owner, "k-10200", time.Now().UTC(), "INV/1")
 	if err := set(other, "live", "k-other"); err != nil {
 		t.Error(err)
 	}
@@ -83,7 +85,7 @@ func TestStatementLinesAreListedAndAssigned(t *testing.T) {
 	})
 	ctx, merchant, now := t.Context(), w.merchant().MerchantID, time.Now().UTC().Truncate(time.Second)
 	account := movement.NewAccountID("wallet2", "live", "ID10200")
-	m := w.collects(merchant, "ID10200", now)
+	m := w.collects(merchant, "ID10200", now, "INV/1")
 	statement, err := w.store.Statement(ctx, account)
 	if err != nil {
 		t.Fatal(err)
@@ -92,15 +94,15 @@ func TestStatementLinesAreListedAndAssigned(t *testing.T) {
 	if _, err := w.store.Import(ctx, now, statement, []movement.ImportedLine{row}, "1", now); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := w.StatementLines(ctx, merchant); err != nil || len(list) != 0 { // it is not matched yet
+	if list, err := w.StatementLines(ctx, merchant, adminapi.LineFilter{}); err != nil || len(list) != 0 { // it is not matched yet
 		t.Errorf("%+v, %v", list, err)
 	}
 	if _, err := w.store.Match(ctx, now, statement, []movement.Match{{Payment: "rrn-1", State: movement.LineUnmatched}}); err != nil {
 		t.Fatal(err)
 	}
-	list, err := w.StatementLines(ctx, merchant)
+	list, err := w.StatementLines(ctx, merchant, adminapi.LineFilter{})
 	want := adminapi.StatementLine{
-		Mode: "live", Provider: "wallet2", Payment: "rrn-1", State: "unmatched", Amount: 10_000, Currency: "IDR", At: now, Row: "row-1",
+		ID: account.String() + "/rrn-1", Mode: "live", Provider: "wallet2", Payment: "rrn-1", State: "unmatched", Amount: 10_000, Currency: "IDR", At: now, Row: "row-1",
 	}
 	if err != nil || len(list) != 1 || list[0] != want {
 		t.Errorf("%+v, %v, want %+v", list, err, want)
@@ -127,5 +129,57 @@ func TestStatementLinesAreListedAndAssigned(t *testing.T) {
 	entries, err := w.Audit(ctx, merchant, adminapi.AuditFilter{Action: "statement.assign"})
 	if err != nil || len(entries) != 0 {
 		t.Errorf("audit %+v, %v", entries, err)
+	}
+}
+
+// TestStatementLinesGoOnPastAPage: also among those of one time and of several accounts, and none is lost or listed twice.
+func TestStatementLinesGoOnPastAPage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx, merchant, now := t.Context(), w.merchant().MerchantID, time.Now().UTC().Truncate(time.Second)
+	for i, account := range []string{"ID10400", "ID10500"} {
+		w.collects(merchant, account, now, fmt.Sprint("INV/", i))
+		statement, err := w.store.Statement(ctx, movement.NewAccountID("wallet2", "live", account))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lines []movement.ImportedLine
+		var matches []movement.Match
+		for n := range 4 {
+			name := fmt.Sprintf("rrn/%d", n)
+			lines = append(lines, movement.ImportedLine{Payment: name, ID: name, Amount: 1, Currency: "IDR", At: now.Add(-time.Duration(n/3) * time.Second), Paid: true})
+			matches = append(matches, movement.Match{Payment: name, State: movement.LineUnmatched})
+		}
+		if _, err := w.store.Import(ctx, now, statement, lines, "1", now); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.store.Match(ctx, now, statement, matches); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := w.StatementLines(ctx, merchant, adminapi.LineFilter{})
+	if err != nil || len(all) != 8 || !slices.IsSortedFunc(all, func(a, b adminapi.StatementLine) int { return b.At.Compare(a.At) }) {
+		t.Fatalf("%d lines, %v: %+v", len(all), err, all)
+	}
+	for most := 1; most < 9; most++ {
+		var paged []adminapi.StatementLine
+		for f := (adminapi.LineFilter{Limit: most}); ; {
+			page, err := w.StatementLines(ctx, merchant, f)
+			if err != nil || len(page) > most {
+				t.Fatalf("%d lines, %v", len(page), err)
+			}
+			paged = append(paged, page...)
+			if len(page) < most {
+				break
+			}
+			f.Until, f.After = page[most-1].At, page[most-1].ID
+		}
+		if !slices.Equal(paged, all) {
+			t.Errorf("in pages of %d it is\n%+v\nwant\n%+v", most, paged, all)
+		}
+	}
+	for _, wrong := range []adminapi.LineFilter{{After: all[0].ID}, {Until: now, After: "rrn/1"}, {Until: now, After: all[0].ID[:36]}} {
+		_, err := w.StatementLines(ctx, merchant, wrong)
+		w.refused(err, http.StatusBadRequest, "after")
 	}
 }

@@ -112,6 +112,17 @@ type Match struct {
 	Detail   string // for people
 }
 
+// LineRange names the statement lines of a merchant that wait for an operator: those before
+// Until (all where it is zero), and of those at that very time the ones after a line, where
+// its account and payment are given.
+type LineRange struct {
+	MerchantID string
+	Until      time.Time
+	Account    AccountID
+	Payment    string
+	Most       int
+}
+
 // ListedLine is a statement line that waits for an operator, and whose it is.
 type ListedLine struct {
 	StatementLine

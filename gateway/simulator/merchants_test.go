@@ -453,7 +453,7 @@ func (w *world) override() {
 // assign has an operator give a line to a collection of its account.
 func (w *world) assign() {
 	r, m := w.someReplica(), w.merchants[w.rand.IntN(len(w.merchants))]
-	listed, err := w.store.ListLines(w.ctx, m.owner().MerchantID, 100)
+	listed, err := w.store.ListLines(w.ctx, movement.LineRange{MerchantID: m.owner().MerchantID, Most: 100})
 	if r == nil || err != nil || len(listed) == 0 {
 		return
 	}

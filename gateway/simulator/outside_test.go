@@ -203,9 +203,9 @@ func (o *outside) LinesNamed(_ context.Context, account movement.AccountID, paym
 	})
 }
 
-func (o *outside) ListLines(_ context.Context, merchant string, most int) ([]movement.ListedLine, error) {
+func (o *outside) ListLines(_ context.Context, r movement.LineRange) ([]movement.ListedLine, error) {
 	return ask(o, func(ctx context.Context) ([]movement.ListedLine, error) {
-		return o.inner.ListLines(ctx, merchant, most)
+		return o.inner.ListLines(ctx, r)
 	})
 }
 

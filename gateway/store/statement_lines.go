@@ -236,9 +236,14 @@ func (s *Store) Assign(ctx context.Context, now time.Time, seen movement.Stateme
 	return recorded("assign", err)
 }
 
-// ListLines reads a merchant's payments that wait for an operator, the newest first.
-func (s *Store) ListLines(ctx context.Context, merchant string, most int) ([]movement.ListedLine, error) {
-	rows, err := s.queries.ListLines(ctx, dbsqlc.ListLinesParams{MerchantID: merchant, Most: int32(most)}) //nolint:gosec // a page
+// ListLines reads payments of a merchant that wait for an operator, the newest first.
+func (s *Store) ListLines(ctx context.Context, r movement.LineRange) ([]movement.ListedLine, error) {
+	if r.Until.IsZero() {
+		r.Until = forever
+	}
+	rows, err := s.queries.ListLines(ctx, dbsqlc.ListLinesParams{
+		MerchantID: r.MerchantID, Until: micro(r.Until), AccountID: uuid.UUID(r.Account), Payment: r.Payment, Most: int32(r.Most), //nolint:gosec // a page
+	})
 	if err != nil {
 		return nil, fmt.Errorf("store: statement lines: %w", err)
 	}

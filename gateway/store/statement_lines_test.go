@@ -52,7 +52,7 @@ func TestAPaymentPaysOnce(t *testing.T) {
 	if open, err := s.OpenExceptions(t.Context(), 10); err != nil || len(open) != 1 || open[0].Subject != "payment b" || open[0].Reason != "paid_again" {
 		t.Errorf("the operators' list: %+v, %v", open, err)
 	}
-	listed, err := s.ListLines(t.Context(), "mer_1", 10)
+	listed, err := s.ListLines(t.Context(), movement.LineRange{MerchantID: "mer_1", Most: 10})
 	if err != nil || len(listed) != 1 || listed[0].Payment != "b" || listed[0].State != movement.LineAgain {
 		t.Fatalf("%+v, %v", listed, err)
 	}

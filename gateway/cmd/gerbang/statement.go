@@ -18,7 +18,7 @@ type statementList struct {
 
 // Run prints the lines, the newest first.
 func (c *statementList) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	list, err := admin.StatementLines(ctx, c.Merchant)
+	list, err := admin.StatementLines(ctx, c.Merchant, adminapi.LineFilter{Limit: adminapi.MostListed})
 	if err != nil {
 		return err
 	}

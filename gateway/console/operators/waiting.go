@@ -38,11 +38,22 @@ func (c *Console) resolve(r *room) error {
 
 // statementLines are a merchant's lines that pay no collection.
 func (c *Console) statementLines(r *room) error {
-	lines, err := r.admin.StatementLines(r.Request.Context(), r.named("merchant"))
+	span, err := r.Span(c.config.Location)
 	if err != nil {
 		return err
 	}
-	return r.Show("lines.html", r.T("Statement lines"), map[string]any{"Rows": lines, "Merchant": r.named("merchant"), "Path": merchantPath(r.named("merchant"), "")})
+	lines, err := r.admin.StatementLines(r.Request.Context(), r.named("merchant"), adminapi.LineFilter{Until: span.Until, After: span.After, Limit: pageOf})
+	if err != nil {
+		return err
+	}
+	older := ""
+	if len(lines) == pageOf {
+		last := lines[pageOf-1]
+		older = span.Older(merchantPath(r.named("merchant"), "/statement-lines"), nil, last.At, last.ID)
+	}
+	return r.Show("lines.html", r.T("Statement lines"), map[string]any{
+		"Rows": lines, "Merchant": r.named("merchant"), "Path": merchantPath(r.named("merchant"), ""), "Next": older,
+	})
 }
 
 func (c *Console) assign(r *room) error {

@@ -206,16 +206,25 @@ func (q *Queries) LinesNamed(ctx context.Context, arg LinesNamedParams) ([]State
 
 const listLines = `-- name: ListLines :many
 SELECT b.merchant_id, b.mode, b.provider, s.account_id, s.payment, s.line_id, s.amount, s.currency, s.at, s.state, s.data
-FROM statement_lines AS s
-JOIN statements AS b ON b.account_id = s.account_id
-WHERE b.merchant_id = $1 AND s.state IN ('unmatched', 'ambiguous', 'again')
-ORDER BY s.at DESC
-LIMIT $2
+FROM statements AS b
+CROSS JOIN LATERAL (
+    SELECT l.account_id, l.payment, l.line_id, l.amount, l.currency, l.at, l.state, l.data FROM statement_lines AS l
+    WHERE l.account_id = b.account_id AND l.state IN ('unmatched', 'ambiguous', 'again') AND l.at <= $1
+        AND (l.at < $1 OR (l.account_id, l.payment) < ($2, $3::TEXT))
+    ORDER BY l.at DESC, l.payment DESC
+    LIMIT $4
+) AS s
+WHERE b.merchant_id = $5
+ORDER BY s.at DESC, s.account_id DESC, s.payment DESC
+LIMIT $4
 `
 
 type ListLinesParams struct {
-	MerchantID string
+	Until      time.Time
+	AccountID  uuid.UUID
+	Payment    string
 	Most       int32
+	MerchantID string
 }
 
 type ListLinesRow struct {
@@ -232,9 +241,16 @@ type ListLinesRow struct {
 	Data       string
 }
 
-// Payments that wait for an operator, the newest first.
+// Payments that wait for an operator, the newest first, before a time, and of those at that
+// very time the ones before a payment of an account. Each account gives a page at most.
 func (q *Queries) ListLines(ctx context.Context, arg ListLinesParams) ([]ListLinesRow, error) {
-	rows, err := q.db.Query(ctx, listLines, arg.MerchantID, arg.Most)
+	rows, err := q.db.Query(ctx, listLines,
+		arg.Until,
+		arg.AccountID,
+		arg.Payment,
+		arg.Most,
+		arg.MerchantID,
+	)
 	if err != nil {
 		return nil, err
 	}

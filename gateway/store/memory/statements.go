@@ -208,14 +208,14 @@ func (s *Store) linesOf(account movement.AccountID, wanted func(movement.Stateme
 	return lines
 }
 
-// ListLines reads a merchant's lines that wait for an operator, the newest first.
-func (s *Store) ListLines(_ context.Context, merchant string, most int) ([]movement.ListedLine, error) {
+// ListLines reads lines of a merchant that wait for an operator, the newest first.
+func (s *Store) ListLines(_ context.Context, r movement.LineRange) ([]movement.ListedLine, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	listed := []movement.ListedLine{}
 	for key, line := range s.lines {
 		of := s.statements[key.account]
-		if of.MerchantID != merchant || line.State != movement.LineUnmatched && line.State != movement.LineAmbiguous && line.State != movement.LineAgain {
+		if of.MerchantID != r.MerchantID || line.State != movement.LineUnmatched && line.State != movement.LineAmbiguous && line.State != movement.LineAgain {
 			continue
 		}
 		told := movement.StatementLine{ImportedLine: line.ImportedLine, Account: key.account, State: line.State}
@@ -224,10 +224,15 @@ func (s *Store) ListLines(_ context.Context, merchant string, most int) ([]movem
 			StatementLine: told, Owner: movement.Owner{MerchantID: of.MerchantID, Mode: of.Mode}, Provider: of.Provider,
 		})
 	}
-	slices.SortFunc(listed, func(a, b movement.ListedLine) int {
-		return cmp.Or(b.At.Compare(a.At), strings.Compare(a.Payment, b.Payment))
-	})
-	return listed[:min(most, len(listed))], nil
+	newest := func(a, b movement.ListedLine) int {
+		return cmp.Or(b.At.Compare(a.At), strings.Compare(b.Account.String(), a.Account.String()), strings.Compare(b.Payment, a.Payment))
+	}
+	slices.SortFunc(listed, newest)
+	if !r.Until.IsZero() {
+		last := movement.ListedLine{StatementLine: movement.StatementLine{Account: r.Account, ImportedLine: movement.ImportedLine{Payment: r.Payment, At: micro(r.Until)}}}
+		listed = slices.DeleteFunc(listed, func(l movement.ListedLine) bool { return newest(l, last) <= 0 })
+	}
+	return listed[:min(r.Most, len(listed))], nil
 }
 
 // Candidates reads the collections of an account that payments of some amounts may be

@@ -16,12 +16,19 @@ FROM statement_lines
 WHERE account_id = @account_id AND payment = ANY(@payments::TEXT[]);
 
 -- name: ListLines :many
--- Payments that wait for an operator, the newest first.
+-- Payments that wait for an operator, the newest first, before a time, and of those at that
+-- very time the ones before a payment of an account. Each account gives a page at most.
 SELECT b.merchant_id, b.mode, b.provider, s.account_id, s.payment, s.line_id, s.amount, s.currency, s.at, s.state, s.data
-FROM statement_lines AS s
-JOIN statements AS b ON b.account_id = s.account_id
-WHERE b.merchant_id = @merchant_id AND s.state IN ('unmatched', 'ambiguous', 'again')
-ORDER BY s.at DESC
+FROM statements AS b
+CROSS JOIN LATERAL (
+    SELECT l.account_id, l.payment, l.line_id, l.amount, l.currency, l.at, l.state, l.data FROM statement_lines AS l
+    WHERE l.account_id = b.account_id AND l.state IN ('unmatched', 'ambiguous', 'again') AND l.at <= @until
+        AND (l.at < @until OR (l.account_id, l.payment) < (@account_id, @payment::TEXT))
+    ORDER BY l.at DESC, l.payment DESC
+    LIMIT @most
+) AS s
+WHERE b.merchant_id = @merchant_id
+ORDER BY s.at DESC, s.account_id DESC, s.payment DESC
 LIMIT @most;
 
 -- name: Candidates :many

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -410,7 +411,24 @@ func (w *side) dump() {
 			exceptions, err := w.ExceptionsOf(w.ctx, owner, "payment "+name)
 			w.say("exceptions", exceptions, err)
 		}
-		listed, err := w.ListLines(w.ctx, owner.MerchantID, 100)
-		w.say("listed lines", len(listed), err)
+		w.saysLines(owner.MerchantID)
+	}
+}
+
+// saysLines says how many statement lines wait, and holds that pages of them are all of them.
+func (w *side) saysLines(merchant string) {
+	whole, err := w.ListLines(w.ctx, movement.LineRange{MerchantID: merchant, Most: 100})
+	w.say("listed lines", len(whole), err)
+	paged := []movement.ListedLine{}
+	for r := (movement.LineRange{MerchantID: merchant, Most: 2}); ; {
+		page, err := w.ListLines(w.ctx, r)
+		if paged = append(paged, page...); err != nil || len(page) < r.Most {
+			break
+		}
+		last := page[len(page)-1]
+		r.Until, r.Account, r.Payment = last.At, last.Account, last.Payment
+	}
+	if !reflect.DeepEqual(paged, whole) {
+		w.say("in pages", paged, nil)
 	}
 }

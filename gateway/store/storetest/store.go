@@ -52,7 +52,7 @@ type Lines interface {
 	Candidates(ctx context.Context, s movement.Statement, amounts []money.Amount, earliest, latest time.Time) ([]movement.Candidate, error)
 	Match(ctx context.Context, now time.Time, s movement.Statement, matches []movement.Match) (decided []string, err error)
 	LinesNamed(ctx context.Context, account movement.AccountID, payments []string) ([]movement.StatementLine, error)
-	ListLines(ctx context.Context, merchant string, most int) ([]movement.ListedLine, error)
+	ListLines(ctx context.Context, r movement.LineRange) ([]movement.ListedLine, error)
 	CloseLines(ctx context.Context, account movement.AccountID, done []movement.StatementLine, freeAt time.Time) error
 	Line(ctx context.Context, account movement.AccountID, payment string) (movement.StatementLine, error)
 	Assign(ctx context.Context, now time.Time, seen movement.StatementLine, to movement.ID, operator, reason string) (bool, error)
