@@ -26,6 +26,7 @@ import (
 	"github.com/pquerna/otp/totp"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
@@ -71,7 +72,10 @@ func TestGrowth(t *testing.T) { //nolint:paralleltest // it measures
 	slices.SortStableFunc(paths, func(a, b *contestant) int { return strings.Compare(a.name[len("small "):], b.name[len("small "):]) })
 	small, grown := both[0], both[1]
 	small.inTurns(paths...)
-	pages := slices.Concat(grown.pages("merchants", grown.program.OwnerURL), grown.pages("operators", grown.program.OperatorURL))
+	searches := grown.searches()
+	ofMerchants, _ := grown.pages("merchants", grown.program.OwnerURL, searches["merchants"])
+	ofOperators, client := grown.pages("operators", grown.program.OperatorURL, searches["operators"])
+	pages := slices.Concat(ofMerchants, ofOperators, grown.impact(client))
 	for _, make := range []func(*bench) *contestant{(*bench).payments, (*bench).orders} {
 		few, many := make(small), make(grown)
 		few.name, many.name = "small "+few.name, "grown "+many.name
@@ -91,8 +95,10 @@ func (b *bench) grownReport(before string, pages []looked) string {
 	fmt.Fprintf(&out, `# Measured: what growth costs
 
 `+"`make bench-growth`"+` writes this file. The same program twice on one machine: on a database as `+"`gerbang dev`"+` makes it, and on one with
-%d merchants and %d movements more, half of them one merchant's, each with its history, callback and postings, and with %d providers
-and %d products more. Both take turns as in [REPORT.md](REPORT.md). Pages are asked for one after the other, each five times, and the third slowest counts. Files to keep are no pages.
+%d merchants and %d movements more, half of them one merchant's, each with its history, callback and postings, as many decisions in the last day,
+and with %d providers and %d products more. Both take turns as in [REPORT.md](REPORT.md). Pages are asked for one after the other, each five times, and the
+third slowest counts; of a page while a policy is tried, the slowest. Files to keep are no pages. Beside what links lead to, they are what people search for and
+filter by, and a policy that is tried on all these decisions.
 
 `, *growMerchants, *growMovements, moreProviders, products)
 	b.machine(&out, before)
@@ -105,11 +111,10 @@ and %d products more. Both take turns as in [REPORT.md](REPORT.md). Pages are as
 			small.median(quantile(0.99)), grown.median(quantile(0.99)), beside(small, grown, perSecond, perSecond), path.should)
 	}
 	slices.SortFunc(pages, func(a, b looked) int { return int(b.took - a.took) })
-	out.WriteString("\n| page, on the grown database | ms | KiB gzipped |\n| --- | --- | --- |\n")
+	out.WriteString("\n| page, on the grown database | ms on the server | should be | KiB gzipped | should be |\n| --- | --- | --- | --- | --- |\n")
 	for _, p := range pages {
-		fmt.Fprintf(&out, "| %s `%s` | %.0f | %.1f |\n", p.console, p.path, float64(p.took.Microseconds())/1000, float64(p.packed)/1024)
+		fmt.Fprintf(&out, "| %s `%s` | %.0f | <= 100 | %.1f | <= 200 |\n", p.console, p.path, float64(p.took.Microseconds())/1000, float64(p.packed)/1024)
 	}
-	out.WriteString("\nGoals: 100 ms on the server, 200 KiB.\n")
 	return out.String()
 }
 
@@ -234,10 +239,122 @@ func (b *bench) grow(ctx context.Context, merchants, movements int) {
 		}
 		b.Logf("%v in %v: %.60s", done, time.Since(began).Round(time.Millisecond), statement)
 	}
+	b.decide(ctx, merchants, movements)
 	if _, err := conn.Exec(ctx, "ANALYZE"); err != nil {
 		b.Fatal(err)
 	}
 	b.closeDays(ctx)
+}
+
+// decide writes so many decisions of all merchants into the log of the last day, as replicas do.
+func (b *bench) decide(ctx context.Context, merchants, decisions int) {
+	s, err := store.Open(ctx, b.program.DatabaseURL, store.Options{MaxConns: 2})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	active, err := b.program.Admin().Policy(ctx, "active")
+	if err != nil {
+		b.Fatal(err)
+	}
+	all, err := s.Merchants(ctx, "", merchants)
+	if err != nil {
+		b.Fatal(err)
+	}
+	const minutes = 24 * 60
+	first, n := time.Now().UTC().Truncate(time.Minute).Add(-(minutes-1)*time.Minute), 0
+	for minute := range minutes {
+		var counted []decision.Counted
+		for ; n < (minute+1)*decisions/minutes; n++ {
+			m := all[n%len(all)]
+			counted = append(counted, decision.Counted{
+				Series: decision.Series{Merchant: string(m.ID), Operation: "/balance", Version: active.Version, Record: m.Version, Live: true},
+				Counts: []decision.Count{{Second: uint8(n % 60), N: 1}},
+			})
+		}
+		part := store.DecisionPart{Minute: first.Add(time.Duration(minute) * time.Minute), Replica: uuid.UUID{1}, Part: int64(minute) + 1, Counts: decision.Pack(counted)}
+		if err := s.AddDecisions(ctx, part); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// searches are what people search for and filter by on each console, by what the report calls it: of a movement that is
+// among the oldest of the busy merchant.
+func (b *bench) searches() map[string]map[string]string {
+	conn, err := pgx.Connect(b.Context(), b.program.DatabaseURL)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close(b.Context())
+	var id uuid.UUID
+	var mode, kind, reference, theirs string
+	busy := b.program.Merchants[harness.Large].MerchantID
+	if err := conn.QueryRow(b.Context(), `SELECT id, mode, kind, reference, provider_reference FROM movements
+		WHERE merchant_id = $1 AND reference LIKE 'GROWN/%' AND state = 'succeeded' AND created_at > now() - INTERVAL '30 days'
+		ORDER BY created_at LIMIT 1`, busy).Scan(&id, &mode, &kind, &reference, &theirs); err != nil {
+		b.Fatal(err)
+	}
+	find := func(path, text string) string { return path + "?" + url.Values{"id": {text}}.Encode() }
+	here, days := "/"+busy+"/"+mode, "from=2026-01-01&to="+time.Now().Format(time.DateOnly)
+	return map[string]map[string]string{
+		"operators": {
+			"/find, a movement's id": find("/find", id.String()), "/find, a reference, of any merchant": find("/find", reference),
+			"/find, the provider's id": find("/find", theirs), "/find, a merchant's id": find("/find", busy), "/find, the beginning of merchants' names": find("/find", "Toko 9"),
+			"/find, what there is not": find("/find", "nothing-of-this-name"), "/audit, filtered": "/audit?action=policy&" + days,
+			"/merchants/…/audit, filtered":     "/merchants/" + busy + "/audit?operator=ayu&" + days,
+			"/merchants/…/callbacks, filtered": "/merchants/" + busy + "/callbacks?mode=" + mode + "&state=dead&" + days,
+		},
+		"merchants": {
+			"/…/find, a movement's id": find(here+"/find", id.String()), "/…/find, a reference, of the merchant": find(here+"/find", reference),
+			"/…/" + kind + "s, filtered by state": here + "/" + kind + "s?state=failed&" + days, "/…/callbacks, filtered": here + "/callbacks?state=dead&" + days,
+		},
+	}
+}
+
+// impact has an operator's page try a policy on the decisions of the last day, and looks at how that begins, at the page
+// while it goes on, and at the result.
+func (b *bench) impact(client *http.Client) []looked {
+	admin := b.program.Admin()
+	active, err := admin.Policy(b.Context(), "active")
+	if err != nil {
+		b.Fatal(err)
+	}
+	active.Files["night.rego"] = "package gerbang\n\nrefusals contains \"Not at night.\" if input.clock.hour == 3\n"
+	candidate, err := admin.PushPolicy(b.Context(), adminapi.NewPolicy{Files: active.Files, Message: "to be tried"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	const path = "/policies/…/impact"
+	at, err := url.Parse(b.program.OperatorURL)
+	if err != nil {
+		b.Fatal(err)
+	}
+	at.Path, at.RawQuery = "/policies/"+candidate.Version+"/impact", "since=24h"
+	began := time.Now()
+	response, err := client.PostForm(at.String(), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	response.Body.Close()
+	begun := looked{console: "operators", path: path + ", begun", took: time.Since(began)}
+	var meanwhile []float64
+	harness.Await(b, 10*time.Minute, "an impact is shown", func() bool {
+		asked := time.Now()
+		content, packed := b.page(client, at.String())
+		if bytes.Contains(content, []byte("<progress")) {
+			meanwhile, begun.packed = append(meanwhile, float64(time.Since(asked))), packed
+			return false
+		}
+		return bytes.Contains(content, []byte(`<svg class="bar"`))
+	})
+	b.Logf("a policy was tried in %v", time.Since(began).Round(time.Millisecond))
+	all := []looked{begun}
+	if len(meanwhile) > 0 {
+		all = append(all, looked{console: "operators", path: path + ", while it is tried", took: time.Duration(slices.Max(meanwhile)), packed: begun.packed})
+	}
+	result, _ := b.look(client, "operators", path+", the result", at.String())
+	return append(all, result)
 }
 
 // dropIndexes drops what would be kept up with each row and is made at once in a fraction of
@@ -301,8 +418,9 @@ var (
 	idOf     = regexp.MustCompile(`(mer_)?[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{64}|[=][^&]+`)
 )
 
-// pages accepts an invitation and follows every link that it is shown, one of each form.
-func (b *bench) pages(console, invitation string) []looked {
+// pages accepts an invitation and follows every link that it is shown, one of each form, after some paths of their own
+// names. It returns the client who is signed in, too.
+func (b *bench) pages(console, invitation string, named map[string]string) ([]looked, *http.Client) {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		b.Fatal(err)
@@ -327,20 +445,17 @@ func (b *bench) pages(console, invitation string) []looked {
 	}
 	response.Body.Close()
 	var found []looked
+	for name, path := range named {
+		at.Path, at.RawQuery, _ = strings.Cut(path, "?")
+		one, _ := b.look(client, console, name, at.String())
+		found = append(found, one)
+	}
 	waiting, seen := []string{"/"}, map[string]bool{"/": true}
 	for len(waiting) > 0 {
 		path := waiting[0]
 		waiting = waiting[1:]
 		at.Path, at.RawQuery, _ = strings.Cut(path, "?")
-		one := looked{console: console, path: idOf.ReplaceAllString(path, "…")}
-		var content []byte
-		var took []float64
-		for range 5 {
-			began := time.Now()
-			content, one.packed = b.page(client, at.String())
-			took = append(took, float64(time.Since(began)))
-		}
-		one.took = time.Duration(median(took))
+		one, content := b.look(client, console, idOf.ReplaceAllString(path, "…"), at.String())
 		found = append(found, one)
 		for _, link := range linkOf.FindAllSubmatch(content, -1) {
 			next := strings.ReplaceAll(string(link[1]), "&amp;", "&")
@@ -351,10 +466,23 @@ func (b *bench) pages(console, invitation string) []looked {
 			}
 		}
 	}
-	if len(found) < 10 {
+	if len(found)-len(named) < 10 {
 		b.Fatalf("%d pages of the %s' console were found: %+v", len(found), console, found)
 	}
-	return found
+	return found, client
+}
+
+// look looks at a page five times.
+func (b *bench) look(client *http.Client, console, name, at string) (one looked, content []byte) {
+	one = looked{console: console, path: name}
+	var took []float64
+	for range 5 {
+		began := time.Now()
+		content, one.packed = b.page(client, at)
+		took = append(took, float64(time.Since(began)))
+	}
+	one.took = time.Duration(median(took))
+	return one, content
 }
 
 // page is a page, and its size on the way.
