@@ -255,14 +255,14 @@ limits := {
 	}
 	first := ask(create, `{"amount": 100}`)
 	a.Refused(t.Context(), first, fmt.Errorf("quote: %w", a.Reconsider(t.Context(), noon, first, id, create, body(t, `{"amount": 100}`), map[string]any{"price": int64(501)})))
-	a.Release(t.Context(), first)                                                         // nothing was sent
+	a.Release(t.Context(), first)                                                           // nothing was sent
 	a.Failed(ask(create, `{"amount": 1002}`), "request-1", fault.PolicyDenied, "Too much.") // too much
 	a.Failed(first, "request-2", fault.InvalidRequest, "")                                  // that ticket was of an admission
-	ask(create, `{"amount": 200}`)                                                        // uses one
-	ask(create, `{"amount": 1001}`)                                                       // too much
-	ask(create, `{"amount": 300}`)                                                        // uses the last one
-	a.Release(t.Context(), ask(create, `{"amount": 300}`))                                // over the quota, and a replay
-	ask(status, `{}`)                                                                     // no quota counts it
+	ask(create, `{"amount": 200}`)                                                          // uses one
+	ask(create, `{"amount": 1001}`)                                                         // too much
+	ask(create, `{"amount": 300}`)                                                          // uses the last one
+	a.Release(t.Context(), ask(create, `{"amount": 300}`))                                  // over the quota, and a replay
+	ask(status, `{}`)                                                                       // no quota counts it
 	replay, err := a.Admit(t.Context(), noon, id, create, body(t, `{"amount": 200}`))
 	if err != nil {
 		t.Fatal(err)
