@@ -16,7 +16,7 @@ const (
 	StopsWithin      = 15 * time.Second // a program that was told to stop
 	GoneWithin       = 3 * time.Second  // plugins and simulators after kill -9 of the gateway
 	ActsWithin       = 2 * time.Second  // a replica, on what an operator did
-	PolicyLiveWithin = 15 * time.Second // an edit of a policy; less than a second where nothing else runs
+	PolicyLiveWithin = 2 * time.Second  // an edit of a policy
 	PaidWithin       = 10 * time.Second // outcomes that the sandbox brings
 
 	// CallbacksWithin is for deliveries when something went wrong: leases of a dead

@@ -193,7 +193,7 @@ func (w *impactWorld) create(t *testing.T, mode string) {
 func afterThisSecond(t *testing.T) time.Time {
 	t.Helper()
 	next := time.Now().Truncate(time.Second).Add(time.Second)
-	harness.Await(t, harness.ReadyWithin, "the next second", func() bool { return time.Now().After(next) })
+	harness.Await(t, 2*time.Second, "the next second", func() bool { return time.Now().After(next) })
 	return next
 }
 
