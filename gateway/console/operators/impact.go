@@ -54,13 +54,18 @@ func (r *room) asked() (question, time.Duration, error) {
 	return q, span, nil
 }
 
-// tryPolicy begins to try a version on the past. What the operator may do, and whether there is such a version, is judged by
+// tryPolicy tries a version on the past anew. What the operator may do, and whether there is such a version, is judged by
 // the admin API and told by the page.
 func (c *Console) tryPolicy(r *room) error {
 	q, span, err := r.asked()
 	if err != nil {
 		return err
 	}
+	c.beginTrial(r, q, span)
+	return r.Go(policyPath(q.version)+"/impact?since="+q.span, "")
+}
+
+func (c *Console) beginTrial(r *room, q question, span time.Duration) {
 	wanted := adminapi.NewImpact{Version: q.version, Since: c.deps.Now().Add(-span)}
 	c.trials.begin(r.Request.Context(), q, func(ctx context.Context, progress func(adminapi.ImpactProgress)) (*picture, error) {
 		found, err := r.admin.Impact(ctx, wanted, progress)
@@ -69,18 +74,22 @@ func (c *Console) tryPolicy(r *room) error {
 		}
 		return pictureOf(found), nil
 	})
-	return r.Go(policyPath(q.version)+"/impact?since="+q.span, "")
 }
 
-// impact shows how far a trial is, and then what came of it.
+// impact shows how far a trial is, and then what came of it. One that this replica does not have it begins: behind a balancer
+// the page may come from another each time.
 func (c *Console) impact(r *room) error {
-	q, _, err := r.asked()
+	q, span, err := r.asked()
 	if err != nil {
 		return err
 	}
 	shown := map[string]any{"Path": policyPath(q.version), "Short": short(q.version), "Spans": spans, "Span": q.span}
-	switch t := c.trials.look(q); {
-	case t == nil:
+	t := c.trials.look(q)
+	if t == nil {
+		c.beginTrial(r, q, span)
+		t = &standing{}
+	}
+	switch {
 	case !t.over:
 		shown["Running"], shown["Progress"] = true, t.progress
 	case t.err != nil:

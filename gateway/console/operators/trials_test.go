@@ -171,7 +171,7 @@ func TestNoMoreThanSoManyTrialsAreKept(t *testing.T) {
 	})
 }
 
-// TestAnImpactIsShownAsItGoes: the page renews itself until there is a result, a refusal, or nothing.
+// TestAnImpactIsShownAsItGoes: the page begins what is not there, and renews itself until there is a result or a refusal.
 func TestAnImpactIsShownAsItGoes(t *testing.T) {
 	t.Parallel()
 	for _, language := range []string{"en", "id"} {
@@ -190,7 +190,9 @@ func TestAnImpactIsShownAsItGoes(t *testing.T) {
 				}
 			}
 		}
-		show(false)
+		show(true) // this replica has none, and begins one
+		v.trials.running.Wait()
+		show(false, `<svg class="bar"`)
 		q := question{by: visits, role: "policy", version: "some", span: "24h"}
 		told, goOn := make(chan struct{}), make(chan struct{})
 		v.trials.begin(t.Context(), q, func(_ context.Context, progress func(adminapi.ImpactProgress)) (*picture, error) {
