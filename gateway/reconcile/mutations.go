@@ -29,8 +29,8 @@ func NewAbsences(l *lifecycle.Lifecycle, p Provider, paidOut PaidOut) *Absences 
 	return &Absences{l, p, paidOut}
 }
 
-// mostEqual bounds how many transfers are compared with rows: about as many as one account
-// can make of such amounts in a day. Where there are more, nothing is proven.
+// mostEqual bounds how many transfers are compared with rows. Where there are more,
+// nothing is proven.
 const mostEqual = 10_000
 
 // Absence reads the mutations of a movement's account and says whether they prove
