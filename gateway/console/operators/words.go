@@ -174,7 +174,7 @@ var words = map[string]string{
 	"This version is tried on what was decided. It ends a minute after this page is closed.": "Versi ini dicoba pada yang telah diputuskan. Percobaan berakhir satu menit setelah halaman ini ditutup.",
 	"%s of %s decisions":                                                                     "%s dari %s keputusan",
 	"The log of decisions is being read.":                                                    "Catatan keputusan sedang dibaca.",
-	"Decisions": "Keputusan", "Newly denied": "Kini ditolak", "Newly allowed": "Kini diizinkan", "Unknown": "Tidak diketahui", "As before": "Seperti sebelumnya",
+	"Decisions":                                                                              "Keputusan", "Newly denied": "Kini ditolak", "Newly allowed": "Kini diizinkan", "Unknown": "Tidak diketahui", "As before": "Seperti sebelumnya",
 	"What was asked was not kept.": "Isi permintaannya tidak disimpan.", "Of all decisions": "Dari semua keputusan", "Rule": "Aturan", "Share": "Bagian", "Rupiah": "Rupiah",
 	"%d more rows; the command line shows all.":  "%d baris lagi; baris perintah menampilkan semuanya.",
 	"Nothing would have been decided otherwise.": "Tidak ada yang akan diputuskan lain.",
