@@ -2,6 +2,7 @@ package past
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,9 +23,10 @@ import (
 // Records are what is kept of the past.
 type Records interface {
 	Decisions(ctx context.Context, since, before time.Time) ([]store.DecisionPart, error)
+	CountDecisions(ctx context.Context, since, before time.Time, add func(minute time.Time, counts []byte) error) error
 	MovementsDecided(ctx context.Context, r store.DecidedRange) ([]movement.Movement, error)
 	MerchantRecord(ctx context.Context, id tenants.MerchantID, version int64) (tenants.Merchant, error)
-	AccountByID(ctx context.Context, id tenants.MerchantID) (*tenants.Account, error)
+	MerchantsByID(ctx context.Context, ids []string) ([]tenants.Merchant, error)
 	UsageIn(ctx context.Context, merchant, period string) ([]store.UsedBy, error)
 }
 
@@ -39,8 +41,8 @@ type Reader struct {
 	Merchant   string                           // whose past is read, all merchants' where it is ""
 
 	records map[recordKey]*policy.Merchant
-	current map[string]*policy.Merchant
-	err     error // of what was looked up on the way
+	current map[string]*policy.Merchant // nil for one that is not there
+	err     error                       // of what was looked up on the way
 
 	moves  map[int64][]impact.Move // by the minute of their decision
 	read   time.Time               // until when movements were read
@@ -90,7 +92,9 @@ func (r *Reader) Past(ctx context.Context, since, until time.Time) iter.Seq2[imp
 }
 
 func (r *Reader) reset() {
-	r.records, r.current = map[recordKey]*policy.Merchant{}, map[string]*policy.Merchant{}
+	if r.records == nil {
+		r.records, r.current = map[recordKey]*policy.Merchant{}, map[string]*policy.Merchant{}
+	}
 	r.moves, r.before, r.at, r.err = map[int64][]impact.Move{}, movement.ID{}, time.Time{}, nil
 }
 
@@ -110,8 +114,12 @@ func (r *Reader) earlier(ctx context.Context, since time.Time, yield func(impact
 func (r *Reader) decided(ctx context.Context, span store.DecidedRange, since time.Time, yield func(impact.Past, error) bool) bool {
 	for {
 		found, err := r.Records.MovementsDecided(ctx, span)
-		for _, m := range found {
-			move := r.move(m)
+		moves := make([]impact.Move, len(found))
+		for i, m := range found {
+			moves[i] = r.move(m)
+		}
+		err = cmp.Or(err, r.readRecords(ctx, merchantsOf(nil, nil, moves)))
+		for _, move := range moves {
 			if !move.NotSubmitted && move.At.Before(since) && !yield(move.Before(r.known(ctx), r.present(ctx, move.Merchant)), r.err) {
 				return false
 			}
@@ -128,7 +136,7 @@ func (r *Reader) decided(ctx context.Context, span store.DecidedRange, since tim
 
 // minute is what was decided in a minute.
 func (r *Reader) minute(ctx context.Context, minute time.Time) ([]impact.Past, error) {
-	counted, inputs, err := r.log(ctx, minute, true)
+	counted, inputs, err := r.log(ctx, minute)
 	if err != nil {
 		return nil, err
 	}
@@ -138,12 +146,15 @@ func (r *Reader) minute(ctx context.Context, minute time.Time) ([]impact.Past, e
 	number := minute.Unix() / 60
 	moves := r.moves[number]
 	delete(r.moves, number)
+	if err := r.readRecords(ctx, merchantsOf(counted, inputs, moves)); err != nil {
+		return nil, err
+	}
 	past := impact.PastOf(minute, counted, inputs, moves, r.known(ctx))
 	return past, r.err
 }
 
 // log reads what the replicas wrote of a minute. Inputs that can't be opened, because their key is gone, count as not kept.
-func (r *Reader) log(ctx context.Context, minute time.Time, withInputs bool) ([]decision.Counted, []decision.Input, error) {
+func (r *Reader) log(ctx context.Context, minute time.Time) ([]decision.Counted, []decision.Input, error) {
 	parts, err := r.Records.Decisions(ctx, minute, minute.Add(time.Minute))
 	if err != nil {
 		return nil, nil, err
@@ -151,16 +162,10 @@ func (r *Reader) log(ctx context.Context, minute time.Time, withInputs bool) ([]
 	var counted []decision.Counted
 	var inputs []decision.Input
 	for _, part := range parts {
-		some, err := decision.Unpack(part.Counts)
-		if err != nil {
-			return nil, nil, fmt.Errorf("past: minute %s: %w", minute.Format(time.RFC3339), err)
+		if counted, err = r.unpack(counted, minute, part.Counts); err != nil {
+			return nil, nil, err
 		}
-		for _, c := range some {
-			if r.Merchant == "" || c.Merchant == r.Merchant {
-				counted = append(counted, c)
-			}
-		}
-		if part.Inputs == nil || !withInputs {
+		if part.Inputs == nil {
 			continue
 		}
 		opened, err := r.Open(part.Inputs)
@@ -178,6 +183,35 @@ func (r *Reader) log(ctx context.Context, minute time.Time, withInputs bool) ([]
 		}
 	}
 	return counted, inputs, nil
+}
+
+// unpack adds what a replica counted of the reader's merchants.
+func (r *Reader) unpack(counted []decision.Counted, minute time.Time, counts []byte) ([]decision.Counted, error) {
+	some, err := decision.Unpack(counts)
+	if err != nil {
+		return nil, fmt.Errorf("past: minute %s: %w", minute.Format(time.RFC3339), err)
+	}
+	for _, c := range some {
+		if r.Merchant == "" || c.Merchant == r.Merchant {
+			counted = append(counted, c)
+		}
+	}
+	return counted, nil
+}
+
+// merchantsOf are the merchants that decisions were made of.
+func merchantsOf(counted []decision.Counted, inputs []decision.Input, moves []impact.Move) map[string]bool {
+	named := map[string]bool{}
+	for _, c := range counted {
+		named[c.Merchant] = true
+	}
+	for _, in := range inputs {
+		named[in.Merchant] = true
+	}
+	for _, m := range moves {
+		named[m.Merchant] = true
+	}
+	return named
 }
 
 // readMoves reads the movements that were reserved until a time.
@@ -291,17 +325,36 @@ func (r *Reader) operation(path string) impact.Operation {
 
 // present is a merchant's record as it is now.
 func (r *Reader) present(ctx context.Context, merchant string) *policy.Merchant {
-	if m, known := r.current[merchant]; known {
-		return m
+	if _, known := r.current[merchant]; !known {
+		r.err = cmp.Or(r.readRecords(ctx, map[string]bool{merchant: true}), r.err)
 	}
-	account, err := r.Records.AccountByID(ctx, tenants.MerchantID(merchant))
-	if err != nil {
-		if !errors.Is(err, tenants.ErrNotFound) {
-			r.err = err
+	return r.current[merchant]
+}
+
+// readRecords reads the present records of those merchants of whom none was read, all at once: a log names many.
+func (r *Reader) readRecords(ctx context.Context, merchants map[string]bool) error {
+	ids := make([]string, 0, len(merchants))
+	for id := range merchants {
+		if _, known := r.current[id]; !known {
+			ids = append(ids, id)
 		}
+	}
+	if len(ids) == 0 {
 		return nil
 	}
-	return r.remember(account.Merchant(), func(m *policy.Merchant) { r.current[merchant] = m })
+	found, err := r.Records.MerchantsByID(ctx, ids)
+	if err != nil {
+		return err
+	}
+	r.makeRoom(len(ids))
+	for _, id := range ids {
+		r.current[id] = nil
+	}
+	for _, m := range found {
+		record := admission.RecordOf(m)
+		r.current[record.ID] = &record
+	}
+	return nil
 }
 
 // record is a merchant's record at a version, nil where it is not kept.
@@ -322,17 +375,17 @@ func (r *Reader) record(ctx context.Context, merchant string, version int64) *po
 		r.err = err
 		return nil
 	}
-	return r.remember(m, func(m *policy.Merchant) { r.records[key] = m })
+	r.makeRoom(1)
+	then := admission.RecordOf(m)
+	r.records[key] = &then
+	return &then
 }
 
-func (r *Reader) remember(m tenants.Merchant, as func(*policy.Merchant)) *policy.Merchant {
-	if len(r.records)+len(r.current) > mostRecords {
+func (r *Reader) makeRoom(more int) {
+	if len(r.records)+len(r.current)+more > mostRecords {
 		clear(r.records)
 		clear(r.current)
 	}
-	record := admission.RecordOf(m)
-	as(&record)
-	return &record
 }
 
 // zone is where a merchant's days and months are counted.
@@ -352,8 +405,15 @@ func (r *Reader) World(ctx context.Context, since, until, now time.Time) (impact
 	}
 	known := r.known(ctx)
 	for minute := since.Truncate(time.Minute); minute.Before(now); minute = minute.Add(time.Minute) {
-		counted, _, err := r.log(ctx, minute, false)
+		var counted []decision.Counted
+		err := r.Records.CountDecisions(ctx, minute, minute.Add(time.Minute), func(_ time.Time, counts []byte) (err error) {
+			counted, err = r.unpack(counted, minute, counts)
+			return err
+		})
 		if err != nil {
+			return impact.World{}, err
+		}
+		if err := r.readRecords(ctx, merchantsOf(counted, nil, nil)); err != nil {
 			return impact.World{}, err
 		}
 		for _, c := range counted {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,6 +30,7 @@ type shelf struct {
 	moves []movement.Movement
 	then  map[int64]tenants.Merchant
 	used  int64
+	asked [][]string
 }
 
 func (s *shelf) Decisions(_ context.Context, since, before time.Time) (found []store.DecisionPart, _ error) {
@@ -57,8 +59,24 @@ func (s *shelf) MerchantRecord(_ context.Context, _ tenants.MerchantID, version 
 	return tenants.Merchant{}, store.ErrNotFound
 }
 
-func (s *shelf) AccountByID(_ context.Context, id tenants.MerchantID) (*tenants.Account, error) {
-	return tenants.NewAccount(tenants.Merchant{ID: id, Name: "Toko", Tier: "starter", Status: tenants.Active, Version: 2}, nil, nil, nil)
+func (s *shelf) CountDecisions(ctx context.Context, since, before time.Time, add func(minute time.Time, counts []byte) error) error {
+	parts, _ := s.Decisions(ctx, since, before)
+	for _, p := range parts {
+		if err := add(p.Minute, p.Counts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *shelf) MerchantsByID(_ context.Context, ids []string) (found []tenants.Merchant, _ error) {
+	s.asked = append(s.asked, ids)
+	for _, id := range ids {
+		if !strings.HasPrefix(id, "gone") {
+			found = append(found, tenants.Merchant{ID: tenants.MerchantID(id), Tier: "starter", Status: tenants.Active, Version: 2})
+		}
+	}
+	return found, nil
 }
 
 func (s *shelf) UsageIn(_ context.Context, _, period string) ([]store.UsedBy, error) {
@@ -117,6 +135,42 @@ func TestThePastIsReadUnderTheRecordsOfThen(t *testing.T) {
 			t.Error("a broken part is read")
 		}
 		break
+	}
+}
+
+// TestRecordsAreReadTogether: those of a minute at once, and each once for both readings of the log. A merchant who is there no
+// more has none.
+func TestRecordsAreReadTogether(t *testing.T) {
+	t.Parallel()
+	s := &shelf{}
+	r, set := reader(t, s)
+	const merchants, minutes = 500, 3
+	for minute := range minutes {
+		var counted []decision.Counted
+		for i := range merchants {
+			name := fmt.Sprintf("mer_%d", i)
+			if i%100 == 0 {
+				name = fmt.Sprintf("gone_%d", i)
+			}
+			counted = append(counted, decision.Counted{
+				Series: decision.Series{Merchant: name, Operation: catalog.BalancePath, Version: string(set.Version()), Record: 2, Live: true},
+				Counts: []decision.Count{{Second: uint8(minute), N: 1}},
+			})
+		}
+		s.parts = append(s.parts, store.DecisionPart{Minute: noon.Add(time.Duration(minute) * time.Minute), Counts: decision.Pack(counted)})
+	}
+	if _, err := r.World(t.Context(), noon, noon.Add(time.Hour), noon.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	read := 0
+	for p, err := range r.Past(t.Context(), noon, noon.Add(time.Hour)) {
+		if gone := strings.HasPrefix(p.Merchant, "gone"); err != nil || gone != (p.Record == nil) || !gone && p.Record.ID != p.Merchant {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		read++
+	}
+	if read != minutes*merchants || len(s.asked) != 1 || len(s.asked[0]) != merchants {
+		t.Errorf("%d were read, of merchants asked for %d times", read, len(s.asked))
 	}
 }
 

@@ -35,6 +35,33 @@ func (s *Store) AccountByID(ctx context.Context, id tenants.MerchantID) (*tenant
 	return s.account(ctx, func(*dbsqlc.Queries) (string, error) { return string(id), nil })
 }
 
+// MerchantsByID reads the records of those that there are, with their limits, as of one moment. It reads no pauses.
+func (s *Store) MerchantsByID(ctx context.Context, ids []string) (found []tenants.Merchant, err error) {
+	err = s.Tx(ctx, func(q *dbsqlc.Queries) error {
+		rows, err := q.MerchantsByID(ctx, ids)
+		if err != nil {
+			return err
+		}
+		own, err := q.LimitsOf(ctx, ids)
+		if err != nil {
+			return err
+		}
+		limits := map[string][]tenants.Limit{}
+		for _, row := range own {
+			limits[row.MerchantID] = append(limits[row.MerchantID], limitFromRow(row))
+		}
+		found = make([]tenants.Merchant, len(rows))
+		for i, row := range rows {
+			if found[i], err = merchantFromRow(dbsqlc.MerchantByIDRow(row)); err != nil {
+				return err
+			}
+			found[i].Limits = limits[row.MerchantID]
+		}
+		return nil
+	})
+	return found, wrap("merchants", err)
+}
+
 // AccountByNotifyToken reads the account whose connection has this notification
 // route, or tenants.ErrNotFound.
 func (s *Store) AccountByNotifyToken(ctx context.Context, provider tenants.Provider, token tenants.NotifyToken) (*tenants.Account, error) {
@@ -67,7 +94,7 @@ func (s *Store) account(ctx context.Context, find func(*dbsqlc.Queries) (string,
 		if err != nil {
 			return err
 		}
-		limits, err := q.LimitsOf(ctx, id)
+		limits, err := q.LimitsOf(ctx, []string{id})
 		if err != nil {
 			return err
 		}

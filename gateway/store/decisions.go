@@ -111,7 +111,7 @@ func keepRecord(ctx context.Context, q *dbsqlc.Queries, id tenants.MerchantID, n
 	if err != nil {
 		return err
 	}
-	limits, err := q.LimitsOf(ctx, string(id))
+	limits, err := q.LimitsOf(ctx, []string{string(id)})
 	if err != nil {
 		return err
 	}

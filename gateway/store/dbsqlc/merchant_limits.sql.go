@@ -30,12 +30,12 @@ func (q *Queries) DeleteLimit(ctx context.Context, arg DeleteLimitParams) (int64
 const limitsOf = `-- name: LimitsOf :many
 SELECT merchant_id, name, rate_per_second, burst, quota, reason, set_by, set_at, expires_at,
     markup, amount, transfers, repeat_within FROM merchant_limits
-WHERE merchant_id = $1
-ORDER BY name
+WHERE merchant_id = ANY($1::TEXT[])
+ORDER BY merchant_id, name
 `
 
-func (q *Queries) LimitsOf(ctx context.Context, merchantID string) ([]MerchantLimit, error) {
-	rows, err := q.db.Query(ctx, limitsOf, merchantID)
+func (q *Queries) LimitsOf(ctx context.Context, ids []string) ([]MerchantLimit, error) {
+	rows, err := q.db.Query(ctx, limitsOf, ids)
 	if err != nil {
 		return nil, err
 	}

@@ -384,6 +384,49 @@ func (q *Queries) MerchantsAfter(ctx context.Context, arg MerchantsAfterParams) 
 	return items, nil
 }
 
+const merchantsByID = `-- name: MerchantsByID :many
+SELECT merchant_id, name, tier, status, labels, version, created_at FROM merchants
+WHERE merchant_id = ANY($1::TEXT[])
+`
+
+type MerchantsByIDRow struct {
+	MerchantID string
+	Name       string
+	Tier       string
+	Status     string
+	Labels     string
+	Version    int64
+	CreatedAt  time.Time
+}
+
+func (q *Queries) MerchantsByID(ctx context.Context, ids []string) ([]MerchantsByIDRow, error) {
+	rows, err := q.db.Query(ctx, merchantsByID, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []MerchantsByIDRow
+	for rows.Next() {
+		var i MerchantsByIDRow
+		if err := rows.Scan(
+			&i.MerchantID,
+			&i.Name,
+			&i.Tier,
+			&i.Status,
+			&i.Labels,
+			&i.Version,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const merchantsByTier = `-- name: MerchantsByTier :many
 SELECT tier, count(*) AS merchants FROM merchants
 WHERE merchant_id <> 'platform'

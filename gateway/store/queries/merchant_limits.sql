@@ -1,8 +1,8 @@
 -- name: LimitsOf :many
 SELECT merchant_id, name, rate_per_second, burst, quota, reason, set_by, set_at, expires_at,
     markup, amount, transfers, repeat_within FROM merchant_limits
-WHERE merchant_id = @merchant_id
-ORDER BY name;
+WHERE merchant_id = ANY(@ids::TEXT[])
+ORDER BY merchant_id, name;
 
 -- name: PutLimit :exec
 INSERT INTO merchant_limits (merchant_id, name, rate_per_second, burst, quota, reason, set_by, set_at, expires_at,

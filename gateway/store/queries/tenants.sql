@@ -2,6 +2,10 @@
 SELECT merchant_id, name, tier, status, labels, version, created_at FROM merchants
 WHERE merchant_id = @merchant_id;
 
+-- name: MerchantsByID :many
+SELECT merchant_id, name, tier, status, labels, version, created_at FROM merchants
+WHERE merchant_id = ANY(@ids::TEXT[]);
+
 -- name: MerchantsAfter :many
 -- The platform is no merchant: its row only carries its connections.
 SELECT merchant_id, name, tier, status, labels, version, created_at FROM merchants
