@@ -676,10 +676,21 @@ func TestPush(t *testing.T) {
 		word, force string
 		state       store.PolicyState
 		findings    int
-	}{{"wrong", "", store.PolicyRefused, 2}, {"wrong", "I know", store.PolicyRefused, 2}, {"unwise", "", store.PolicyRefused, 1}, {"unwise", "I know", store.PolicyPushed, 1}} {
+		audited     string
+	}{
+		{"wrong", "", store.PolicyRefused, 2, "policy.push_refused"}, {"wrong", "I know", store.PolicyRefused, 2, "policy.push_refused"},
+		{"unwise", "", store.PolicyRefused, 1, "policy.push_refused"}, {"unwise", "I know", store.PolicyPushed, 1, "policy.push_forced"},
+	} {
+		before := w.audit()
 		v, pushed, err := w.publisher.Push(t.Context(), Push{Source: edited(c.word), Author: "ayu", Message: "m", Force: c.force})
 		if err != nil || !pushed || v.State != c.state || len(v.Findings) != c.findings || v.Forced != c.force && c.state == store.PolicyPushed {
 			t.Errorf("%+v: %v %v %+v", c, pushed, err, v)
+		}
+		added := slices.DeleteFunc(w.audit(), func(a store.Audit) bool {
+			return slices.ContainsFunc(before, func(b store.Audit) bool { return a.ID == b.ID })
+		})
+		if len(added) != 1 || added[0].Action != c.audited || added[0].Operator != "ayu" || !strings.Contains(added[0].Detail, string(v.Version)[:12]) {
+			t.Errorf("%+v is audited as %+v", c, added)
 		}
 	}
 	if v, pushed, err := w.publisher.Push(t.Context(), Push{Source: edited("one"), Author: "budi", Message: "m"}); err != nil || pushed || v.Author != "ayu" {
@@ -745,11 +756,10 @@ func TestWhatDoesNotFitAnyMore(t *testing.T) {
 	}
 	w.look(r)
 	w.run(forced.Version, r)
-	audit, err := w.store.AuditOf(t.Context(), store.AuditRange{MerchantID: tenants.Platform, Most: 50})
-	if err != nil || !slices.ContainsFunc(audit, func(a store.Audit) bool {
+	if audit := w.audit(); !slices.ContainsFunc(audit, func(a store.Audit) bool {
 		return a.Action == "policy.rollback_forced" && strings.Contains(a.Detail, "an outage")
 	}) {
-		t.Errorf("the audit does not say what was overruled: %v, %v", audit, err)
+		t.Errorf("the audit does not say what was overruled: %v", audit)
 	}
 	w.publisher.Meaning = func(ctx context.Context, _ policy.Source) ([]policy.Finding, error) {
 		return nil, context.DeadlineExceeded
@@ -786,4 +796,14 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%s: %v (%s), want %v", name, got, detail, c.want)
 		}
 	}
+}
+
+// audit is the platform's audit, the newest entry first.
+func (w *world) audit() []store.Audit {
+	w.Helper()
+	audit, err := w.store.AuditOf(w.Context(), store.AuditRange{MerchantID: tenants.Platform, Most: 50})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return audit
 }
