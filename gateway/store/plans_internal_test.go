@@ -67,13 +67,13 @@ var filled = map[string]string{
 		FROM (SELECT n, TIMESTAMPTZ '2026-06-01' - ($1 - n) * INTERVAL '1 second' AS at FROM generate_series(1, $1::INT8) AS n) AS r`,
 	// One in ten is due.
 	"statements": `INSERT INTO statements (account_id, merchant_id, mode, provider, cursor, through, due_bucket, due_at)
-		SELECT gen_random_uuid(), 'mer_' || n, 'live', 'provider', '', TIMESTAMPTZ '2026-01-01', n % 16,
+		SELECT CASE WHEN n = 1 THEN '` + plansAccount.String() + `'::UUID ELSE gen_random_uuid() END, 'mer_' || n, 'live', 'provider', '', TIMESTAMPTZ '2026-01-01', n % 16,
 			TIMESTAMPTZ '2026-06-01' + (n % 10 - 1) * INTERVAL '1 second'
 		FROM generate_series(1, $1::INT8) AS n`,
-	// All of one account. One in a hundred is open.
+	// All of one account. One in a hundred is open, and one waits for an operator.
 	"statement_lines": `INSERT INTO statement_lines (account_id, payment, line_id, amount, currency, at, paid, differs, data, imported_at, state, movement_id, operator, reason)
 		SELECT '` + plansAccount.String() + `', n::TEXT, n::TEXT, 10000 + n % 100, 'IDR', r.at, TRUE, FALSE, repeat('x', 100), r.at,
-			CASE WHEN n % 100 = 0 THEN 'new' ELSE 'paid' END, CASE WHEN n % 100 <> 0 THEN lpad(n::TEXT, 32, '0')::UUID END, '', ''
+			CASE n % 100 WHEN 0 THEN 'new' WHEN 1 THEN 'unmatched' ELSE 'paid' END, CASE WHEN n % 100 > 1 THEN lpad(n::TEXT, 32, '0')::UUID END, '', ''
 		FROM (SELECT n, TIMESTAMPTZ '2026-06-01' - ($1 - n) * INTERVAL '1 second' AS at FROM generate_series(1, $1::INT8) AS n) AS r`,
 	// One in ten is due.
 	"mails": `INSERT INTO mails (mail_id, merchant_id, mode, movement_id, recipient, subject, body, state, created_at, due_bucket, due_at)
@@ -185,6 +185,9 @@ func planned() []struct {
 		})},
 		{"open lines of a statement", 100, 150, counted(func(ctx context.Context, s *Store) ([]movement.StatementLine, error) {
 			return s.OpenLines(ctx, plansAccount, "", 100)
+		})},
+		{"payments of a merchant that wait for an operator", 110, 150, counted(func(ctx context.Context, s *Store) ([]movement.ListedLine, error) {
+			return s.ListLines(ctx, movement.LineRange{MerchantID: "mer_1", Most: 100})
 		})},
 		{"transfers like one, in an hour", 400, 1200, counted(func(ctx context.Context, s *Store) ([]movement.Movement, error) {
 			return s.PaidOut(ctx, paidOut, 20)
