@@ -51,7 +51,11 @@ func (c *Console) find(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(found) == 0 && !slices.ContainsFunc(places, func(p adminapi.FoundPlace) bool { return p.ID == id }) {
+	goesOn := len(found) == 0 && !slices.ContainsFunc(places, func(p adminapi.FoundPlace) bool { return p.ID == id })
+	if goesOn && query.Get("near") == "true" {
+		return adminapi.FindResult{ID: id, Since: since, Decision: decided, Movements: []adminapi.FoundMovement{}, Places: places, More: true}, nil
+	}
+	if goesOn {
 		named, err := c.placesByName(x, id)
 		if err != nil {
 			return nil, err

@@ -38,12 +38,16 @@ func (c *Console) overview(r *room) error {
 // findDays are how far back ids are looked for that only a scan finds.
 const findDays = 31
 
-// find shows all that an id belongs to, whoever made the id.
+// find shows all that an id belongs to, whoever made the id. It shows at once what the gateway named itself, and has the
+// page search on.
 func (c *Console) find(r *room) error {
 	if r.Form("id") == "" {
 		return r.Show("find.html", r.T("Find"), map[string]any{"ID": "", "Days": findDays, "Place": placePath})
 	}
-	return c.showFound(r, r.admin.Find)
+	if r.Form("rest") == "true" {
+		return c.showFound(r, r.admin.Find)
+	}
+	return c.showFound(r, r.admin.FindNear)
 }
 
 // trace shows what a refused request asked for, too. Reading that is in the merchant's
@@ -63,7 +67,10 @@ func (c *Console) showFound(r *room, find func(context.Context, string, time.Tim
 	if err != nil {
 		return err
 	}
-	return r.Show("find.html", r.T("Find"), map[string]any{"ID": id, "Days": findDays, "From": r.Form("from"), "Found": found, "Place": placePath})
+	return r.Show("find.html", r.T("Find"), map[string]any{
+		"ID": id, "Days": findDays, "From": r.Form("from"), "Found": found, "Place": placePath,
+		"Rest": "/find?" + url.Values{"id": {id}, "from": {r.Form("from")}, "rest": {"true"}}.Encode(),
+	})
 }
 
 // placePath is the page of what was found.

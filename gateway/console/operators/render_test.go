@@ -74,7 +74,7 @@ var answers = []struct {
 	{`POST /admin/plugins/.*`, adminapi.PluginChange{}},
 	{`GET /admin/replicas`, []adminapi.Replica{}},
 	{`GET /admin/movements/[^/]+`, adminapi.Movement{}},
-	{`GET /admin/find`, adminapi.FindResult{}},
+	{`GET /admin/find`, adminapi.FindResult{More: true}},
 	{`GET /admin/operator-tokens`, []adminapi.OperatorToken{}},
 	{`POST /admin/operator-tokens/[^/]+/revoke`, []adminapi.OperatorToken{}},
 	{`POST /admin/operator-tokens.*`, adminapi.CreatedOperatorToken{}},

@@ -66,7 +66,9 @@ var words = map[string]string{
 	"References, request, decision and movement ids, providers' own; merchants, keys, callbacks' events, credits, policies, activations and replicas.": "Referensi, id permintaan, keputusan, dan transaksi, id penyedia; merchant, kunci, peristiwa callback, penyesuaian saldo, kebijakan, aktivasi, dan replika.",
 	"What a refused request asked for": "Isi permintaan yang ditolak",
 	"Ids that others made are looked for in the last %d days unless a day is given. Reading what a refused request asked for stands in the merchant's audit.": "Id buatan pihak lain dicari dalam %d hari terakhir kecuali ada tanggal. Membaca isi permintaan yang ditolak tercatat di audit merchant.",
-	"Found by": "Ditemukan lewat", "Nothing has this id.": "Tidak ada yang memiliki id ini.", "What was asked": "Yang diminta",
+	"Found by": "Ditemukan lewat", "Nothing has this id.": "Tidak ada yang memiliki id ini.",
+	"The gateway did not make this id. What others named so is looked for.": "Id ini tidak dibuat oleh gateway. Yang dinamai demikian oleh pihak lain sedang dicari.",
+	"What was asked": "Yang diminta",
 
 	// The overview.
 	"What waits": "Yang menunggu", "Circuit breakers": "Pemutus sirkuit", "In flight": "Berjalan", "Median": "Median", "99th percentile": "Persentil ke-99",

@@ -75,6 +75,7 @@ func TestGrowth(t *testing.T) { //nolint:paralleltest // it measures
 	searches := grown.searches()
 	ofMerchants, _ := grown.pages("merchants", grown.program.OwnerURL, searches["merchants"])
 	ofOperators, client := grown.pages("operators", grown.program.OperatorURL, searches["operators"])
+	searched := grown.searchedOn(client, searches["operators"])
 	pages := slices.Concat(ofMerchants, ofOperators, grown.impact(client))
 	for _, make := range []func(*bench) *contestant{(*bench).payments, (*bench).orders} {
 		few, many := make(small), make(grown)
@@ -83,14 +84,14 @@ func TestGrowth(t *testing.T) { //nolint:paralleltest // it measures
 	}
 	small.program.WantCleanLedger(t)
 	grown.program.WantCleanLedger(t)
-	text := small.grownReport(before, pages)
+	text := small.grownReport(before, pages, searched)
 	t.Logf("\n%s", text)
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (b *bench) grownReport(before string, pages []looked) string {
+func (b *bench) grownReport(before string, pages, searched []looked) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, `# Measured: what growth costs
 
@@ -115,7 +116,39 @@ filter by, and a policy that is tried on all these decisions.
 	for _, p := range pages {
 		fmt.Fprintf(&out, "| %s `%s` | %.0f | <= 100 | %.1f | <= 200 |\n", p.console, p.path, float64(p.took.Microseconds())/1000, float64(p.packed)/1024)
 	}
+	slices.SortFunc(searched, func(a, b looked) int { return int(b.took - a.took) })
+	out.WriteString(`
+The page of operators that finds an id shows at once what the gateway named itself, and then searches on by itself for what others named: references go by
+every merchant, providers' ids by every movement of 31 days. An index for either would cost every creation.
+
+| searched on, after the page | ms on the server |
+| --- | --- |
+`)
+	for _, p := range searched {
+		fmt.Fprintf(&out, "| `%s` | %.0f |\n", p.path, float64(p.took.Microseconds())/1000)
+	}
 	return out.String()
+}
+
+// searchedOn is what the pages that find an id search on for.
+func (b *bench) searchedOn(client *http.Client, named map[string]string) (found []looked) {
+	at, err := url.Parse(b.program.OperatorURL)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, path := range named {
+		at.Path, at.RawQuery, _ = strings.Cut(path, "?")
+		if at.Path != "/find" {
+			continue
+		}
+		if content, _ := b.page(client, at.String()); !bytes.Contains(content, []byte("rest=true")) {
+			continue
+		}
+		at.RawQuery += "&rest=true"
+		one, _ := b.look(client, "operators", name, at.String())
+		found = append(found, one)
+	}
+	return found
 }
 
 // moreProviders is how many providers the grown program has more, beside the four shipped.
