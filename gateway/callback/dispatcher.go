@@ -17,6 +17,8 @@ type Queue interface {
 	DueCallbacks(ctx context.Context, due movement.DueCallbacks) ([]movement.Callback, error)
 	// RecordAttempt is false where another replica has recorded one first.
 	RecordAttempt(ctx context.Context, attempt movement.CallbackAttempt) (bool, error)
+	// RecordAttempts records attempts of different callbacks, all of them or none.
+	RecordAttempts(ctx context.Context, all []movement.CallbackAttempt) ([]bool, error)
 	PostponeCallbacks(ctx context.Context, now time.Time, postponed []movement.Postponed) error
 	// GiveUpCallbacks ends deliveries that are still due, without a try.
 	GiveUpCallbacks(ctx context.Context, now time.Time, over []movement.CallbackKey) error
@@ -44,6 +46,7 @@ type Dispatcher struct {
 	Dependencies
 	lanes      *lanes
 	exclusions exclusions
+	recorder   recorder
 	sends      sync.WaitGroup
 }
 
@@ -59,13 +62,11 @@ const (
 	// can't be written: a database that is only read must not make us send without
 	// end.
 	unwrittenWait = 5 * time.Second
-	// writeWithin bounds each write of what became of a callback.
-	writeWithin = 5 * time.Second
 )
 
 // NewDispatcher makes a dispatcher.
 func NewDispatcher(dependencies Dependencies) *Dispatcher {
-	d := &Dispatcher{Dependencies: dependencies, lanes: newLanes(laneLimits{}), exclusions: newExclusions()}
+	d := &Dispatcher{Dependencies: dependencies, lanes: newLanes(laneLimits{}), exclusions: newExclusions(), recorder: recorder{queue: dependencies.Queue}}
 	// A bucket that another replica shall have waits for what is under way of it.
 	d.Leases.KeepWhile(d.exclusions.uses)
 	d.Runner = queue.NewRunner(queue.Work[movement.Callback]{
@@ -198,9 +199,7 @@ func (d *Dispatcher) record(ctx context.Context, c movement.Callback, try Attemp
 		Status: try.Status, Fault: try.Error, Answer: try.Answer,
 	}
 	attempt.Then, attempt.DueAt = follow(c, try)
-	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeWithin)
-	defer cancel()
-	ours, err := d.Queue.RecordAttempt(writing, attempt)
+	ours, err := d.recorder.record(context.WithoutCancel(ctx), attempt)
 	d.Warn(ctx, "record an attempt", err)
 	if err == nil && !ours {
 		d.Log.InfoContext(ctx, "another replica has sent the same event", "event", c.EventID.String())

@@ -21,7 +21,7 @@ type callbacks struct {
 	rows     map[uuid.UUID]*movement.Callback
 	attempts map[uuid.UUID][]movement.CallbackAttempt
 	read     time.Duration // how long a read takes, after which it returns what was due when it began
-	unwrites error         // of RecordAttempt
+	unwrites error         // of RecordAttempt and RecordAttempts
 	silent   bool          // PostponeCallbacks does not answer
 	reads    int
 	put      int // statements that put off
@@ -93,6 +93,17 @@ func (q *callbacks) RecordAttempt(_ context.Context, a movement.CallbackAttempt)
 	c.Tries, c.Attempts, c.State, c.DueAt = c.Tries+1, c.Attempts+1, a.Then, a.DueAt
 	q.attempts[c.EventID] = append(q.attempts[c.EventID], a)
 	return true, nil
+}
+
+func (q *callbacks) RecordAttempts(ctx context.Context, all []movement.CallbackAttempt) (ours []bool, err error) {
+	for _, a := range all {
+		one, err := q.RecordAttempt(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		ours = append(ours, one)
+	}
+	return ours, nil
 }
 
 func (q *callbacks) PostponeCallbacks(ctx context.Context, now time.Time, put []movement.Postponed) error {

@@ -62,13 +62,37 @@ func hasAllOfABucket(page []movement.Callback, each int) bool {
 // RecordAttempt writes a try. It is false when another replica has written one
 // since the callback was read; the receiver then got the event twice.
 func (s *Store) RecordAttempt(ctx context.Context, a movement.CallbackAttempt) (bool, error) {
-	c := a.Callback
-	_, err := s.writing(c.EventID).RecordAttempt(ctx, dbsqlc.RecordAttemptParams{
-		MerchantID: c.Owner.MerchantID, Mode: c.Owner.Mode, EventID: c.EventID, Tries: int32(c.Tries), //nolint:gosec // a small count
-		State: string(a.Then), DueAt: optional(a.DueAt), At: micro(a.At), TookMs: int32(a.Took.Milliseconds()), //nolint:gosec // bounded by a timeout
-		Outcome: a.Outcome, Status: int32(a.Status), Fault: a.Fault, Answer: a.Answer, //nolint:gosec // an HTTP status
-	})
-	return recorded("callback attempt", err)
+	written, err := s.writing(a.Callback.EventID).RecordAttempts(ctx, attemptsOf(a))
+	return len(written) == 1, wrap("callback attempt", err)
+}
+
+// RecordAttempts writes tries of different callbacks in one commit, and says of each what
+// RecordAttempt would. An error says that none is written, or that nobody knows: where one
+// row is locked, none is, and each is to be written by itself.
+func (s *Store) RecordAttempts(ctx context.Context, all []movement.CallbackAttempt) ([]bool, error) {
+	written, err := dbsqlc.New(s.writer.pool).RecordAttempts(ctx, attemptsOf(all...))
+	if err != nil {
+		return nil, wrap("callback attempts", err)
+	}
+	ours := make([]bool, len(all))
+	for i, a := range all {
+		ours[i] = slices.Contains(written, a.Callback.EventID)
+	}
+	return ours, nil
+}
+
+func attemptsOf(all ...movement.CallbackAttempt) dbsqlc.RecordAttemptsParams {
+	var p dbsqlc.RecordAttemptsParams
+	for _, a := range all {
+		c := a.Callback
+		p.Merchants, p.Modes, p.Events = append(p.Merchants, c.Owner.MerchantID), append(p.Modes, c.Owner.Mode), append(p.Events, c.EventID)
+		p.Tries = append(p.Tries, int32(c.Tries)) //nolint:gosec // a small count
+		p.States, p.Dues, p.Ats = append(p.States, string(a.Then)), append(p.Dues, micro(a.DueAt)), append(p.Ats, micro(a.At))
+		p.TookMs = append(p.TookMs, int32(a.Took.Milliseconds()))                                   //nolint:gosec // bounded by a timeout
+		p.Outcomes, p.Statuses = append(p.Outcomes, a.Outcome), append(p.Statuses, int32(a.Status)) //nolint:gosec // an HTTP status
+		p.Faults, p.Answers = append(p.Faults, a.Fault), append(p.Answers, a.Answer)
+	}
+	return p
 }
 
 // PostponeCallback puts a delivery off without counting a try.

@@ -194,6 +194,43 @@ func TestOneOfTwoDispatchersWrites(t *testing.T) {
 	}
 }
 
+// TestTriesAreWrittenTogether: each as by itself. A row that another has locked keeps all of them from being written.
+func TestTriesAreWrittenTogether(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	s := open(t, url, store.Options{MaxConns: 8})
+	next := epoch.Add(2 * time.Minute)
+	var all []movement.CallbackAttempt
+	for i, then := range []movement.CallbackState{movement.CallbackWaiting, movement.CallbackDelivered, movement.CallbackDead, movement.CallbackGone, movement.CallbackWaiting} {
+		a := attempt(stored(t, s, movement.CallbackKey{Owner: owner, EventID: added(t, s, owner, epoch)}), then, time.Time{})
+		if a.Status = 500 + i; then == movement.CallbackWaiting {
+			a.DueAt = next
+		}
+		all = append(all, a)
+	}
+	last := len(all) - 1
+	if ours, err := s.RecordAttempt(t.Context(), all[last]); !ours || err != nil { // another replica has tried the last one
+		t.Fatal(ours, err)
+	}
+	letGo := lockRow(t, url, "UPDATE callbacks SET tries = tries WHERE event_id = $1", all[1].Callback.EventID)
+	if ours, err := s.RecordAttempts(t.Context(), all); err == nil {
+		t.Errorf("beside a locked row: %v", ours)
+	}
+	letGo()
+	ours, err := s.RecordAttempts(t.Context(), all)
+	if err != nil || fmt.Sprint(ours) != "[true true true true false]" {
+		t.Errorf("written: %v, %v", ours, err)
+	}
+	for i, a := range all {
+		got := stored(t, s, a.Callback.CallbackKey)
+		tries, err := s.Attempts(t.Context(), a.Callback.CallbackKey)
+		if err != nil || len(tries) != 1 || tries[0].Status != 500+i || tries[0].Took != a.Took || !tries[0].At.Equal(a.At) ||
+			got.State != a.Then || !got.DueAt.Equal(a.DueAt) || got.Tries != 1 || got.Attempts != 1 {
+			t.Errorf("%s is %+v with %+v, %v", a.Then, got, tries, err)
+		}
+	}
+}
+
 func TestResend(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)

@@ -25,6 +25,11 @@ import (
 // lockBalance locks a merchant's balance as somebody does who does not let go.
 func lockBalance(tb testing.TB, url, merchant string) (letGo func()) {
 	tb.Helper()
+	return lockRow(tb, url, takesBalance, merchant)
+}
+
+func lockRow(tb testing.TB, url, takes string, row any) (letGo func()) {
+	tb.Helper()
 	conn, err := pgx.Connect(tb.Context(), url)
 	if err != nil {
 		tb.Fatal(err)
@@ -34,7 +39,7 @@ func lockBalance(tb testing.TB, url, merchant string) (letGo func()) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if tag, err := tx.Exec(tb.Context(), takesBalance, merchant); err != nil || tag.RowsAffected() != 1 {
+	if tag, err := tx.Exec(tb.Context(), takes, row); err != nil || tag.RowsAffected() != 1 {
 		tb.Fatal(tag, err)
 	}
 	return func() {

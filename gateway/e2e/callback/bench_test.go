@@ -128,6 +128,19 @@ type outbox struct {
 
 func (o outbox) RecordAttempt(ctx context.Context, a movement.CallbackAttempt) (bool, error) {
 	ours, err := o.Store.RecordAttempt(ctx, a)
+	o.tell(a, ours)
+	return ours, err
+}
+
+func (o outbox) RecordAttempts(ctx context.Context, all []movement.CallbackAttempt) ([]bool, error) {
+	ours, err := o.Store.RecordAttempts(ctx, all)
+	for i := range ours {
+		o.tell(all[i], ours[i])
+	}
+	return ours, err
+}
+
+func (o outbox) tell(a movement.CallbackAttempt, ours bool) {
 	if ours && a.Then == movement.CallbackDelivered && strings.HasSuffix(a.Callback.URL, "/good") {
 		o.world.mu.Lock()
 		o.world.written++
@@ -137,7 +150,6 @@ func (o outbox) RecordAttempt(ctx context.Context, a movement.CallbackAttempt) (
 		default:
 		}
 	}
-	return ours, err
 }
 
 // oneSecret is everybody's.

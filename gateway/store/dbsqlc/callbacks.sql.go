@@ -451,57 +451,65 @@ func (q *Queries) PostponeCallbacks(ctx context.Context, arg PostponeCallbacksPa
 	return err
 }
 
-const recordAttempt = `-- name: RecordAttempt :one
+const recordAttempts = `-- name: RecordAttempts :one
 WITH tried AS (
-    UPDATE callbacks SET attempts = callbacks.attempts + 1, tries = callbacks.tries + 1, state = $1, due_at = $2
-    WHERE callbacks.merchant_id = $3 AND callbacks.mode = $4 AND callbacks.event_id = $5
-        AND callbacks.tries = $6 AND callbacks.state = 'waiting'
-    RETURNING callbacks.merchant_id, callbacks.mode, callbacks.event_id, callbacks.attempts, callbacks.tries
+    UPDATE callbacks SET attempts = callbacks.attempts + 1, tries = callbacks.tries + 1, state = t.state,
+        due_at = CASE WHEN t.state = 'waiting' THEN t.due_at END
+    FROM (
+        SELECT unnest($1::TEXT[]) AS merchant_id, unnest($2::TEXT[]) AS mode, unnest($3::UUID[]) AS event_id,
+            unnest($4::INT4[]) AS tries, unnest($5::TEXT[]) AS state, unnest($6::TIMESTAMPTZ[]) AS due_at,
+            unnest($7::TIMESTAMPTZ[]) AS at, unnest($8::INT4[]) AS took_ms, unnest($9::TEXT[]) AS outcome,
+            unnest($10::INT4[]) AS status, unnest($11::TEXT[]) AS fault, unnest($12::TEXT[]) AS answer
+    ) AS t
+    WHERE callbacks.merchant_id = t.merchant_id AND callbacks.mode = t.mode AND callbacks.event_id = t.event_id
+        AND callbacks.tries = t.tries AND callbacks.state = 'waiting'
+    RETURNING callbacks.merchant_id, callbacks.mode, callbacks.event_id, callbacks.tries,
+        t.at, t.took_ms, t.outcome, t.status, t.fault, t.answer
 ), kept AS (
     INSERT INTO callback_attempts (merchant_id, mode, event_id, attempt, at, took_ms, outcome, status, fault, answer)
-    SELECT tried.merchant_id, tried.mode, tried.event_id, tried.tries, $7, $8::INT4, $9::TEXT, $10::INT4, $11::TEXT,
-        $12::TEXT
+    SELECT tried.merchant_id, tried.mode, tried.event_id, tried.tries, tried.at, tried.took_ms, tried.outcome, tried.status, tried.fault,
+        tried.answer
     FROM tried
-    RETURNING attempt
+    RETURNING event_id
 )
-SELECT attempts FROM tried
+SELECT COALESCE(array_agg(event_id), '{}')::UUID[] AS written FROM tried
 `
 
-type RecordAttemptParams struct {
-	State      string
-	DueAt      *time.Time
-	MerchantID string
-	Mode       string
-	EventID    uuid.UUID
-	Tries      int32
-	At         time.Time
-	TookMs     int32
-	Outcome    string
-	Status     int32
-	Fault      string
-	Answer     string
+type RecordAttemptsParams struct {
+	Merchants []string
+	Modes     []string
+	Events    []uuid.UUID
+	Tries     []int32
+	States    []string
+	Dues      []time.Time
+	Ats       []time.Time
+	TookMs    []int32
+	Outcomes  []string
+	Statuses  []int32
+	Faults    []string
+	Answers   []string
 }
 
-// Writes a try of a delivery and what follows from it. The count of tries is
-// the guard: two replicas that sent the same event write one after the other.
-func (q *Queries) RecordAttempt(ctx context.Context, arg RecordAttemptParams) (int32, error) {
-	row := q.db.QueryRow(ctx, recordAttempt,
-		arg.State,
-		arg.DueAt,
-		arg.MerchantID,
-		arg.Mode,
-		arg.EventID,
+// Writes tries of deliveries and what follows from each, and says of which. The count of
+// tries is the guard: two replicas that sent the same event write one after the other.
+func (q *Queries) RecordAttempts(ctx context.Context, arg RecordAttemptsParams) ([]uuid.UUID, error) {
+	row := q.db.QueryRow(ctx, recordAttempts,
+		arg.Merchants,
+		arg.Modes,
+		arg.Events,
 		arg.Tries,
-		arg.At,
+		arg.States,
+		arg.Dues,
+		arg.Ats,
 		arg.TookMs,
-		arg.Outcome,
-		arg.Status,
-		arg.Fault,
-		arg.Answer,
+		arg.Outcomes,
+		arg.Statuses,
+		arg.Faults,
+		arg.Answers,
 	)
-	var attempts int32
-	err := row.Scan(&attempts)
-	return attempts, err
+	var written []uuid.UUID
+	err := row.Scan(&written)
+	return written, err
 }
 
 const resendCallback = `-- name: ResendCallback :execrows

@@ -20,22 +20,30 @@ JOIN (
 ) AS due ON due.merchant_id = c.merchant_id AND due.mode = c.mode AND due.event_id = c.event_id
 ORDER BY c.due_at;
 
--- name: RecordAttempt :one
--- Writes a try of a delivery and what follows from it. The count of tries is
--- the guard: two replicas that sent the same event write one after the other.
+-- name: RecordAttempts :one
+-- Writes tries of deliveries and what follows from each, and says of which. The count of
+-- tries is the guard: two replicas that sent the same event write one after the other.
 WITH tried AS (
-    UPDATE callbacks SET attempts = callbacks.attempts + 1, tries = callbacks.tries + 1, state = @state, due_at = sqlc.narg(due_at)
-    WHERE callbacks.merchant_id = @merchant_id AND callbacks.mode = @mode AND callbacks.event_id = @event_id
-        AND callbacks.tries = @tries AND callbacks.state = 'waiting'
-    RETURNING callbacks.merchant_id, callbacks.mode, callbacks.event_id, callbacks.attempts, callbacks.tries
+    UPDATE callbacks SET attempts = callbacks.attempts + 1, tries = callbacks.tries + 1, state = t.state,
+        due_at = CASE WHEN t.state = 'waiting' THEN t.due_at END
+    FROM (
+        SELECT unnest(@merchants::TEXT[]) AS merchant_id, unnest(@modes::TEXT[]) AS mode, unnest(@events::UUID[]) AS event_id,
+            unnest(@tries::INT4[]) AS tries, unnest(@states::TEXT[]) AS state, unnest(@dues::TIMESTAMPTZ[]) AS due_at,
+            unnest(@ats::TIMESTAMPTZ[]) AS at, unnest(@took_ms::INT4[]) AS took_ms, unnest(@outcomes::TEXT[]) AS outcome,
+            unnest(@statuses::INT4[]) AS status, unnest(@faults::TEXT[]) AS fault, unnest(@answers::TEXT[]) AS answer
+    ) AS t
+    WHERE callbacks.merchant_id = t.merchant_id AND callbacks.mode = t.mode AND callbacks.event_id = t.event_id
+        AND callbacks.tries = t.tries AND callbacks.state = 'waiting'
+    RETURNING callbacks.merchant_id, callbacks.mode, callbacks.event_id, callbacks.tries,
+        t.at, t.took_ms, t.outcome, t.status, t.fault, t.answer
 ), kept AS (
     INSERT INTO callback_attempts (merchant_id, mode, event_id, attempt, at, took_ms, outcome, status, fault, answer)
-    SELECT tried.merchant_id, tried.mode, tried.event_id, tried.tries, @at, @took_ms::INT4, @outcome::TEXT, @status::INT4, @fault::TEXT,
-        @answer::TEXT
+    SELECT tried.merchant_id, tried.mode, tried.event_id, tried.tries, tried.at, tried.took_ms, tried.outcome, tried.status, tried.fault,
+        tried.answer
     FROM tried
-    RETURNING attempt
+    RETURNING event_id
 )
-SELECT attempts FROM tried;
+SELECT COALESCE(array_agg(event_id), '{}')::UUID[] AS written FROM tried;
 
 -- name: PostponeCallback :exec
 -- Puts off a delivery without a try, because its receiver is held for now.
