@@ -70,7 +70,7 @@ func NewDispatcher(dependencies Dependencies) *Dispatcher {
 	// A bucket that another replica shall have waits for what is under way of it.
 	d.Leases.KeepWhile(d.exclusions.uses)
 	d.Runner = queue.NewRunner(queue.Work[movement.Callback]{
-		Name: "dispatcher", Every: dispatchEvery, Page: dispatchPage, Eager: true,
+		Name: "dispatcher", Every: dispatchEvery, Page: dispatchPage, Room: d.lanes.room, Eager: true,
 		Due: d.due, Handle: d.dispatch, Drain: d.sends.Wait,
 	}, d.Leases, d.Log)
 	return d

@@ -135,6 +135,21 @@ func (l *lanes) full(s pace) bool {
 		s == slow && l.inFlight[slow] >= max(most/4, 1)
 }
 
+// room is how many deliveries may begin now. Where the places of doubtful receivers are
+// taken it is all: most of what is due may be theirs, and has to be read to be left out.
+func (l *lanes) room() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	free := l.limits.total
+	for _, taken := range l.inFlight {
+		free -= taken
+	}
+	if free > 0 && l.full(unknown) {
+		return l.limits.total
+	}
+	return max(free, 0)
+}
+
 // pass is a delivery in flight.
 type pass struct {
 	lanes    *lanes

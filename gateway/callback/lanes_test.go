@@ -166,6 +166,47 @@ func TestSlowLanesLeaveRoom(t *testing.T) {
 	}
 }
 
+// TestRoomIsWhatMayBegin: where the places of doubtful receivers are taken it is all, because most of what is due may have to
+// be read to be left out.
+func TestRoomIsWhatMayBegin(t *testing.T) {
+	t.Parallel()
+	l := newLanes(laneLimits{total: 20, perMerchant: 20})
+	for n := range 20 {
+		run(t, l, laneOf(n), start, 0, Delivered) // quick
+	}
+	var begun []func(Outcome, time.Time)
+	begin := func(lanes ...int) {
+		for _, n := range lanes {
+			if release, ok, _ := l.admit(laneOf(n), start); ok {
+				begun = append(begun, release)
+			}
+		}
+	}
+	want := func(what string, room int) {
+		t.Helper()
+		if got := l.room(); got != room {
+			t.Errorf("%s: room for %d, want %d", what, got, room)
+		}
+	}
+	want("nothing is under way", 20)
+	begin(0, 1, 2)
+	want("three are", 17)
+	for n := range 14 {
+		begin(1000 + n) // unknown
+	}
+	want("one place of the doubtful is left", 3)
+	begin(2000)
+	want("none is", 20)
+	begin(3, 4)
+	want("nothing may begin", 0)
+	begun[0](Delivered, start)
+	want("a quick one may", 20)
+	for _, release := range begun {
+		release(Delivered, start)
+	}
+	want("all have ended", 20)
+}
+
 func TestMerchantHasAShare(t *testing.T) {
 	t.Parallel()
 	l, held := newLanes(laneLimits{}), 0

@@ -28,7 +28,7 @@ const (
 
 	maxResponseHeader = 16 << 10
 
-	idleConnections            = 512
+	idleConnections            = 1024
 	idleConnectionsPerReceiver = 4
 	idleTime                   = 30 * time.Second
 )

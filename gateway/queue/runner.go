@@ -14,6 +14,9 @@ type Work[T any] struct {
 	Name  string        // begins each log message
 	Every time.Duration // how often the queue is read, besides wake-ups
 	Page  int           // how many rows are read at once, in all or of each bucket; Due may add others
+	// Room, if given, is how many rows can be begun now: a page has no more. Without any the
+	// queue is not read, and is taken to have some.
+	Room func() int
 	// Eager has the next page read at once after a full one, not after Every.
 	Eager bool
 	// Due reads rows of a batch, the oldest first. With an error come those that could be
@@ -135,23 +138,30 @@ func (r *Runner[T]) scan(ctx context.Context, full bool) progress {
 		r.Warn(ctx, "lease buckets", err)
 		return caughtUp
 	}
-	page, err := r.read(ctx, buckets, full)
+	most := r.work.Page
+	if r.work.Room != nil {
+		most = min(most, r.work.Room())
+	}
+	if most <= 0 {
+		return fullPage
+	}
+	page, err := r.read(ctx, buckets, most, full)
 	r.Warn(ctx, "read what is due", err)
 	switch {
 	case err != nil && len(page) == 0:
 		return caughtUp
 	case r.work.Handle(ctx, page) != nil:
 		return unwritten
-	case len(page) >= r.work.Page:
+	case len(page) >= most:
 		return fullPage
 	}
 	return caughtUp
 }
 
-func (r *Runner[T]) read(ctx context.Context, buckets []int, full bool) ([]T, error) {
+func (r *Runner[T]) read(ctx context.Context, buckets []int, most int, full bool) ([]T, error) {
 	ctx, cancel := context.WithTimeout(ctx, readWithin)
 	defer cancel()
-	batch := Batch{Buckets: buckets, Now: r.Now(), Most: r.work.Page}
+	batch := Batch{Buckets: buckets, Now: r.Now(), Most: most}
 	if !full {
 		batch.Since = batch.Now.Add(-lookBack)
 	}

@@ -3,6 +3,8 @@ package queue_test
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -249,6 +251,41 @@ func (l lockedOut) TakeLeases(ctx context.Context, lease queue.Lease, now, until
 		return nil, nil
 	}
 	return l.Table.TakeLeases(ctx, lease, now, until)
+}
+
+// TestAPageHasNoMoreThanThereIsRoomFor: without room the queue is not read, and is as soon as there is some.
+func TestAPageHasNoMoreThanThereIsRoomFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		leases, q := queuetest.NewTable(), newRows(100, time.Now())
+		var room atomic.Int64
+		var pages []int
+		r := queue.NewRunner(queue.Work[row]{
+			Name: "test", Every: time.Hour, Page: 50, Eager: true, Due: q.Due, Room: func() int { return int(room.Load()) },
+			Handle: func(ctx context.Context, page []row) error {
+				pages = append(pages, len(page))
+				room.Add(-int64(len(page)))
+				for _, one := range page {
+					if err := (&doer{rows: q}).do(ctx, one); err != nil {
+						return err
+					}
+				}
+				return nil
+			},
+		}, queue.NewLeases(leases, "polls", "only", all, time.Now), slog.New(slog.DiscardHandler))
+		defer queuetest.Start(t, r.Run)()
+		pass(time.Second)
+		if len(pages) != 0 || len(q.since) != 0 {
+			t.Errorf("without room it is read %d times", len(q.since))
+		}
+		for _, more := range []int64{7, 20, 1000} {
+			room.Store(more)
+			pass(time.Second)
+		}
+		if want := []int{7, 20, 50, 23}; !slices.Equal(pages, want) || q.left() != 0 {
+			t.Errorf("pages of %d, want %d; %d left", pages, want, q.left())
+		}
+	})
 }
 
 // TestAnEagerQueueReadsOnAndIsDrained: full pages follow at once, a wake-up needs
