@@ -70,6 +70,36 @@ func TestAContentIsReadOnce(t *testing.T) {
 	}
 }
 
+// TestWhatIsAnsweredAgainIsReadOnce: of answers that are not shared, the small ones of the same operation. What does not fit is
+// never taken for read.
+func TestWhatIsAnsweredAgainIsReadOnce(t *testing.T) {
+	t.Parallel()
+	op, other, q := productsOf(t), productsOf(t), New(nil, nil, nil)
+	alone := func(op *catalog.Operation, products, content int) *catalog.Listing {
+		t.Helper()
+		listing, err := q.read(t.Context(), answer{edition{op: op}, list(op, products, 1, content).body})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return listing
+	}
+	first := alone(op, 3, 1)
+	if again := alone(op, 3, 1); again != first {
+		t.Error("the same content is read twice")
+	}
+	if alone(op, 3, 2) == first || alone(other, 3, 1) == first {
+		t.Error("another content, or another operation's, is taken for the same")
+	}
+	if alone(op, 300, 1) == alone(op, 300, 1) {
+		t.Error("what is large is kept")
+	}
+	for range 2 {
+		if listing, err := q.read(t.Context(), answer{edition{op: op}, []byte(`[1]`)}); err == nil {
+			t.Errorf("%v was read of what does not fit", listing)
+		}
+	}
+}
+
 // TestListsAreKeptByTheirSize: prices change all day.
 func TestListsAreKeptByTheirSize(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"time"
 
 	"github.com/google/uuid"
@@ -45,12 +46,13 @@ type Queries struct {
 	records   Records
 	listings  *otter.Cache[edition, *catalog.Listing]
 	views     *otter.Cache[view, *catalog.Finished]
+	recent    recent
 }
 
 // New makes queries.
 func New(l *lifecycle.Lifecycle, shared Shared, records Records) *Queries {
 	return &Queries{
-		lifecycle: l, shared: shared, records: records,
+		lifecycle: l, shared: shared, records: records, recent: recent{seed: maphash.MakeSeed()},
 		listings: otter.Must(&otter.Options[edition, *catalog.Listing]{
 			MaximumWeight: mostOfListings,
 			Weigher:       func(_ edition, l *catalog.Listing) uint32 { return uint32(min(l.Size(), mostOfListings)) + own }, //nolint:gosec // a size is no negative number
@@ -159,10 +161,10 @@ type answer struct {
 
 func (a answer) shared() bool { return a.version != "" }
 
-// read reads an answer, once for each content that is shared.
+// read reads an answer, once for each content that is shared, and mostly once for one that comes again soon.
 func (q *Queries) read(ctx context.Context, a answer) (*catalog.Listing, error) {
 	if !a.shared() {
-		return read(a)
+		return q.recent.read(a)
 	}
 	return q.listings.Get(ctx, a.edition, otter.LoaderFunc[edition, *catalog.Listing](func(context.Context, edition) (*catalog.Listing, error) {
 		return read(a)
