@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 
@@ -36,12 +37,10 @@ type residualKey struct {
 	operation policy.Operation
 }
 
-// workers is how many entries are judged at once.
-const workers = 2
-
 // judge asks the candidate's rules about entries of the past, which no other entry changes.
 func (s *simulation) judge(ctx context.Context, past []Past) error {
 	var group sync.WaitGroup
+	workers := max(1, runtime.GOMAXPROCS(0)/2) // a gateway that serves beside it keeps as many processors
 	errs := make([]error, workers)
 	for worker := range workers {
 		group.Go(func() {
