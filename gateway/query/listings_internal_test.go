@@ -90,7 +90,7 @@ func TestWhatIsAnsweredAgainIsReadOnce(t *testing.T) {
 	if alone(op, 3, 2) == first || alone(other, 3, 1) == first {
 		t.Error("another content, or another operation's, is taken for the same")
 	}
-	if alone(op, 300, 1) == alone(op, 300, 1) {
+	if large := alone(op, 300, 1); alone(op, 300, 1) == large {
 		t.Error("what is large is kept")
 	}
 	for range 2 {
