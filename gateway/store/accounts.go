@@ -35,31 +35,37 @@ func (s *Store) AccountByID(ctx context.Context, id tenants.MerchantID) (*tenant
 	return s.account(ctx, func(*dbsqlc.Queries) (string, error) { return string(id), nil })
 }
 
-// MerchantsByID reads the records of those that there are, with their limits, as of one moment. It reads no pauses.
+// MerchantsByID reads the records of those that there are, as of one moment.
 func (s *Store) MerchantsByID(ctx context.Context, ids []string) (found []tenants.Merchant, err error) {
 	err = s.Tx(ctx, func(q *dbsqlc.Queries) error {
-		rows, err := q.MerchantsByID(ctx, ids)
-		if err != nil {
-			return err
-		}
-		own, err := q.LimitsOf(ctx, ids)
-		if err != nil {
-			return err
-		}
-		limits := map[string][]tenants.Limit{}
-		for _, row := range own {
-			limits[row.MerchantID] = append(limits[row.MerchantID], limitFromRow(row))
-		}
-		found = make([]tenants.Merchant, len(rows))
-		for i, row := range rows {
-			if found[i], err = merchantFromRow(dbsqlc.MerchantByIDRow(row)); err != nil {
-				return err
-			}
-			found[i].Limits = limits[row.MerchantID]
-		}
-		return nil
+		found, err = recordsOf(ctx, q, ids)
+		return err
 	})
 	return found, wrap("merchants", err)
+}
+
+// recordsOf are merchants with what policies see of them: their limits, and no pauses.
+func recordsOf(ctx context.Context, q *dbsqlc.Queries, ids []string) ([]tenants.Merchant, error) {
+	rows, err := q.MerchantsByID(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	own, err := q.LimitsOf(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	limits := map[string][]tenants.Limit{}
+	for _, row := range own {
+		limits[row.MerchantID] = append(limits[row.MerchantID], limitFromRow(row))
+	}
+	records := make([]tenants.Merchant, len(rows))
+	for i, row := range rows {
+		if records[i], err = merchantFromRow(dbsqlc.MerchantByIDRow(row)); err != nil {
+			return nil, err
+		}
+		records[i].Limits = limits[row.MerchantID]
+	}
+	return records, nil
 }
 
 // AccountByNotifyToken reads the account whose connection has this notification

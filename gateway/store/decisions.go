@@ -3,12 +3,10 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
@@ -100,30 +98,16 @@ func (s *Store) MerchantRecord(ctx context.Context, id tenants.MerchantID, versi
 
 // keepRecord keeps the record that a change is about to replace.
 func keepRecord(ctx context.Context, q *dbsqlc.Queries, id tenants.MerchantID, now time.Time) error {
-	row, err := q.MerchantByID(ctx, string(id))
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
+	there, err := recordsOf(ctx, q, []string{string(id)})
+	if err != nil || len(there) == 0 {
 		return err
 	}
-	m, err := merchantFromRow(row)
-	if err != nil {
-		return err
-	}
-	limits, err := q.LimitsOf(ctx, []string{string(id)})
-	if err != nil {
-		return err
-	}
-	for _, l := range limits {
-		m.Limits = append(m.Limits, limitFromRow(l))
-	}
-	record, err := json.Marshal(m)
+	record, err := json.Marshal(there[0])
 	if err != nil {
 		return err
 	}
 	return q.KeepMerchantRecord(ctx, dbsqlc.KeepMerchantRecordParams{
-		MerchantID: string(id), Version: m.Version, Record: string(record), ReplacedAt: micro(now),
+		MerchantID: string(id), Version: there[0].Version, Record: string(record), ReplacedAt: micro(now),
 	})
 }
 
