@@ -70,6 +70,11 @@ func (s *Store) RecordAttempt(ctx context.Context, a movement.CallbackAttempt) (
 // RecordAttempt would. An error says that none is written, or that nobody knows: where one
 // row is locked, none is, and each is to be written by itself.
 func (s *Store) RecordAttempts(ctx context.Context, all []movement.CallbackAttempt) ([]bool, error) {
+	leave, err := s.writer.place(ctx)
+	if err != nil {
+		return nil, wrap("callback attempts", err)
+	}
+	defer leave()
 	written, err := dbsqlc.New(s.writer.pool).RecordAttempts(ctx, attemptsOf(all...))
 	if err != nil {
 		return nil, wrap("callback attempts", err)

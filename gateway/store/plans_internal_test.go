@@ -299,6 +299,29 @@ func TestKeysAreLookedUpByTheKey(t *testing.T) {
 	}
 }
 
+// TestAttemptsGoByTheKey: also where the database does not know yet how many callbacks wait, as after a receiver's outage.
+func TestAttemptsGoByTheKey(t *testing.T) {
+	t.Parallel()
+	if dbtest.Engine(t) != database.PostgreSQL {
+		t.Skip("reads PostgreSQL's plans")
+	}
+	const waiting, attempts = 50_000, 128
+	x := &explainer{conn: fill(t, 0)}
+	if _, err := x.conn.Exec(t.Context(), filled["callbacks"], waiting); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.conn.Exec(t.Context(), "UPDATE callbacks SET state = 'waiting', due_at = created_at"); err != nil {
+		t.Fatal(err)
+	}
+	all := make([]movement.CallbackAttempt, attempts)
+	for i := range all {
+		all[i].Callback.CallbackKey = movement.CallbackKey{Owner: movement.Owner{MerchantID: "mer_0", Mode: "live"}, EventID: uuid.New()}
+	}
+	if written, err := dbsqlc.New(x).RecordAttempts(t.Context(), attemptsOf(all...)); err != nil || len(written) != 0 || x.rows > attempts {
+		t.Errorf("%d of other events are written, %d rows read, %v:\n%s", len(written), x.rows, err, x.plan)
+	}
+}
+
 // fill is a connection to a database with so many rows in each table, which it knows of;
 // of empty tables it knows nothing.
 func fill(t *testing.T, rows int) *pgx.Conn {

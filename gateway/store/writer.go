@@ -197,19 +197,31 @@ func (w *writer) inTurn(row *lockedRow, write *sharedWrite) error {
 
 // byItself gives a write a commit of its own.
 func (w *writer) byItself(write *sharedWrite) error {
-	select {
-	case w.places <- struct{}{}:
-		defer func() { <-w.places }()
-	case <-write.ctx.Done():
+	leave, err := w.place(write.ctx)
+	if err != nil {
+		return err
 	}
-	if err := write.ctx.Err(); err != nil {
-		return notBegun{err}
-	}
+	defer leave()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(write.ctx), commitTimeout)
 	defer cancel()
-	err := w.pool.QueryRow(ctx, write.sql, write.args...).Scan(columns(write.into))
+	err = w.pool.QueryRow(ctx, write.sql, write.args...).Scan(columns(write.into))
 	w.locked.learn(write, err)
 	return err
+}
+
+// place waits for one of the places of commits that are not shared.
+func (w *writer) place(ctx context.Context) (leave func(), err error) {
+	select {
+	case w.places <- struct{}{}:
+		leave = func() { <-w.places }
+	case <-ctx.Done():
+		return nil, notBegun{ctx.Err()}
+	}
+	if err := ctx.Err(); err != nil {
+		leave()
+		return nil, notBegun{err}
+	}
+	return leave, nil
 }
 
 // lockedRows are the rows that are known to be locked by somebody who does not let go.
