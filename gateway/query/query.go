@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"time"
 
 	"github.com/google/uuid"
@@ -46,13 +45,14 @@ type Queries struct {
 	records   Records
 	listings  *otter.Cache[edition, *catalog.Listing]
 	views     *otter.Cache[view, *catalog.Finished]
-	recent    recent
+	recent    *otter.Cache[edition, *catalog.Listing] // of answers that are not shared, whose version is their text
 }
 
 // New makes queries.
 func New(l *lifecycle.Lifecycle, shared Shared, records Records) *Queries {
 	return &Queries{
-		lifecycle: l, shared: shared, records: records, recent: recent{seed: maphash.MakeSeed()},
+		lifecycle: l, shared: shared, records: records,
+		recent: otter.Must(&otter.Options[edition, *catalog.Listing]{MaximumSize: mostRecent}),
 		listings: otter.Must(&otter.Options[edition, *catalog.Listing]{
 			MaximumWeight: mostOfListings,
 			Weigher:       func(_ edition, l *catalog.Listing) uint32 { return uint32(min(l.Size(), mostOfListings)) + own }, //nolint:gosec // a size is no negative number
@@ -86,6 +86,9 @@ const (
 	mostOfListings = 128 << 20
 	mostOfViews    = 128 << 20
 	own            = 256 // bytes of an entry itself
+	// mostRecent is how many answers that are not shared are kept, each of smallAnswer bytes at most.
+	mostRecent  = 256
+	smallAnswer = 4 << 10
 )
 
 // Run runs a query. Its error is always a *fault.Error; beside it an answer tells only
@@ -161,12 +164,18 @@ type answer struct {
 
 func (a answer) shared() bool { return a.version != "" }
 
-// read reads an answer, once for each content that is shared, and mostly once for one that comes again soon.
+// read reads an answer, once for each content that is shared. What a provider answers to one may be the same for a while,
+// too, such as a rate: a small one is not read again.
 func (q *Queries) read(ctx context.Context, a answer) (*catalog.Listing, error) {
-	if !a.shared() {
-		return q.recent.read(a)
+	kept, of := q.listings, a.edition
+	switch {
+	case a.shared():
+	case len(a.body) > smallAnswer:
+		return read(a)
+	default:
+		kept, of = q.recent, edition{a.op, string(a.body)}
 	}
-	return q.listings.Get(ctx, a.edition, otter.LoaderFunc[edition, *catalog.Listing](func(context.Context, edition) (*catalog.Listing, error) {
+	return kept.Get(ctx, of, otter.LoaderFunc[edition, *catalog.Listing](func(context.Context, edition) (*catalog.Listing, error) {
 		return read(a)
 	}))
 }
