@@ -14,8 +14,8 @@ type Work[T any] struct {
 	Name  string        // begins each log message
 	Every time.Duration // how often the queue is read, besides wake-ups
 	Page  int           // how many rows are read at once, in all or of each bucket; Due may add others
-	// Room, if given, is how many rows can be begun now: a page has no more. Without any the
-	// queue is not read, and is taken to have some.
+	// Room, if given, is how many rows can be begun now. A page has no more of them, and
+	// where there is no room the queue is not read.
 	Room func() int
 	// Eager has the next page read at once after a full one, not after Every.
 	Eager bool
@@ -143,7 +143,7 @@ func (r *Runner[T]) scan(ctx context.Context, full bool) progress {
 		most = min(most, r.work.Room())
 	}
 	if most <= 0 {
-		return fullPage
+		return fullPage // for all that is known
 	}
 	page, err := r.read(ctx, buckets, most, full)
 	r.Warn(ctx, "read what is due", err)
