@@ -144,7 +144,7 @@ type FindResult struct {
 	Since     time.Time       `json:"since"`
 	Movements []FoundMovement `json:"movements"`
 	Places    []FoundPlace    `json:"places,omitempty"`
-	More      bool            `json:"more,omitempty"` // what only a search over all merchants finds was not looked for
+	More      bool            `json:"more,omitempty"` // what only a scan finds was not looked for
 }
 
 // FoundPlace is what an id belongs to that is no movement. Its name is a merchant's, a
@@ -206,10 +206,10 @@ func (c *Client) Find(ctx context.Context, id string, since time.Time) (FindResu
 	return get[FindResult](ctx, c, "/admin/find"+params("id", id, "since", timeText(since)))
 }
 
-// FindNear is Find by what is looked up by its key alone: what the gateway named itself. Anything else takes a search whose
-// time grows with the merchants.
-func (c *Client) FindNear(ctx context.Context, id string, since time.Time) (FindResult, error) {
-	return get[FindResult](ctx, c, "/admin/find"+params("id", id, "since", timeText(since), "near", "true"))
+// FindByKey is Find without a scan, whose time grows with the merchants and their movements: it finds what the gateway named
+// itself.
+func (c *Client) FindByKey(ctx context.Context, id string, since time.Time) (FindResult, error) {
+	return get[FindResult](ctx, c, "/admin/find"+params("id", id, "since", timeText(since), "scan", "false"))
 }
 
 // FindTraced is Find with the input and the trace of a refused decision. Reading them is

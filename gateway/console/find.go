@@ -51,9 +51,9 @@ func (c *Console) find(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	goesOn := len(found) == 0 && !slices.ContainsFunc(places, func(p adminapi.FoundPlace) bool { return p.ID == id })
-	if goesOn && query.Get("near") == "true" {
-		return adminapi.FindResult{ID: id, Since: since, Decision: decided, Movements: []adminapi.FoundMovement{}, Places: places, More: true}, nil
+	goesOn := decided == nil && len(found) == 0 && !slices.ContainsFunc(places, func(p adminapi.FoundPlace) bool { return p.ID == id })
+	if goesOn && query.Get("scan") == "false" {
+		return adminapi.FindResult{ID: id, Since: since, Movements: []adminapi.FoundMovement{}, Places: places, More: true}, nil
 	}
 	if goesOn {
 		named, err := c.placesByName(x, id)

@@ -217,12 +217,12 @@ func TestWhatIsFoundByItsKeyReadsNoNames(t *testing.T) {
 		}
 	}
 	for _, id := range []string{m.Reference, "kopi", "nobody's"} {
-		if found, err := w.FindNear(t.Context(), id, time.Time{}); err != nil || !found.More || len(found.Movements)+len(found.Places) != 0 || visits.Load() != 0 {
-			t.Errorf("near, %s finds %+v with %d visits, %v", id, found, visits.Load(), err)
+		if found, err := w.FindByKey(t.Context(), id, time.Time{}); err != nil || !found.More || len(found.Movements)+len(found.Places) != 0 || visits.Load() != 0 {
+			t.Errorf("by key, %s finds %+v with %d visits, %v", id, found, visits.Load(), err)
 		}
 	}
-	if found, err := w.FindNear(t.Context(), m.RequestID, time.Time{}); err != nil || found.More || len(found.Movements) != 1 {
-		t.Errorf("near, %s finds %+v, %v", m.RequestID, found, err)
+	if found, err := w.FindByKey(t.Context(), m.RequestID, time.Time{}); err != nil || found.More || len(found.Movements) != 1 {
+		t.Errorf("by key, %s finds %+v, %v", m.RequestID, found, err)
 	}
 	if found, err := w.Find(t.Context(), "kopi", time.Time{}); err != nil || found.More || len(found.Places) != 1 || visits.Load() == 0 {
 		t.Errorf("a name finds %+v with %d visits, %v", found, visits.Load(), err)

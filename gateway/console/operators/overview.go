@@ -44,10 +44,10 @@ func (c *Console) find(r *room) error {
 	if r.Form("id") == "" {
 		return r.Show("find.html", r.T("Find"), map[string]any{"ID": "", "Days": findDays, "Place": placePath})
 	}
-	if r.Form("rest") == "true" {
+	if r.Form("scan") == "true" {
 		return c.showFound(r, r.admin.Find)
 	}
-	return c.showFound(r, r.admin.FindNear)
+	return c.showFound(r, r.admin.FindByKey)
 }
 
 // trace shows what a refused request asked for, too. Reading that is in the merchant's
@@ -69,7 +69,7 @@ func (c *Console) showFound(r *room, find func(context.Context, string, time.Tim
 	}
 	return r.Show("find.html", r.T("Find"), map[string]any{
 		"ID": id, "Days": findDays, "From": r.Form("from"), "Found": found, "Place": placePath,
-		"Rest": "/find?" + url.Values{"id": {id}, "from": {r.Form("from")}, "rest": {"true"}}.Encode(),
+		"Scan": "/find?" + url.Values{"id": {id}, "from": {r.Form("from")}, "scan": {"true"}}.Encode(),
 	})
 }
 

@@ -67,7 +67,7 @@ var words = map[string]string{
 	"What a refused request asked for": "Isi permintaan yang ditolak",
 	"Ids that others made are looked for in the last %d days unless a day is given. Reading what a refused request asked for stands in the merchant's audit.": "Id buatan pihak lain dicari dalam %d hari terakhir kecuali ada tanggal. Membaca isi permintaan yang ditolak tercatat di audit merchant.",
 	"Found by": "Ditemukan lewat", "Nothing has this id.": "Tidak ada yang memiliki id ini.",
-	"The gateway did not make this id. What others named so is looked for.": "Id ini tidak dibuat oleh gateway. Yang dinamai demikian oleh pihak lain sedang dicari.",
+	"All merchants and the movements of these days are searched for it.": "Semua merchant dan transaksi pada hari-hari itu sedang ditelusuri.",
 	"What was asked": "Yang diminta",
 
 	// The overview.

@@ -141,10 +141,10 @@ func (b *bench) searchedOn(client *http.Client, named map[string]string) (found 
 		if at.Path != "/find" {
 			continue
 		}
-		if content, _ := b.page(client, at.String()); !bytes.Contains(content, []byte("rest=true")) {
+		if content, _ := b.page(client, at.String()); !bytes.Contains(content, []byte("scan=true")) {
 			continue
 		}
-		at.RawQuery += "&rest=true"
+		at.RawQuery += "&scan=true"
 		one, _ := b.look(client, "operators", name, at.String())
 		found = append(found, one)
 	}
