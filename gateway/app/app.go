@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
@@ -109,10 +110,28 @@ func New(ctx context.Context, c Config, log *slog.Logger) (_ *App, err error) {
 	return a, nil
 }
 
+// databaseWait is how long a start waits for a database that doesn't answer: machines
+// that come up together do so in any order, and a busy one is slow.
+const databaseWait = time.Minute
+
+// awaitStore opens the store once its database answers.
+func (a *App) awaitStore(ctx context.Context) (err error) {
+	a.store, err = backoff.Retry(ctx, func() (*store.Store, error) {
+		s, err := store.Open(ctx, a.config.DatabaseURL, store.Options{MaxConns: a.config.DatabaseConns, OwnCommits: a.config.OwnCommits})
+		if err != nil && !store.Unreachable(err) {
+			return nil, backoff.Permanent(err)
+		}
+		return s, err
+	}, backoff.WithBackOff(backoff.NewConstantBackOff(time.Second)), backoff.WithMaxElapsedTime(databaseWait),
+		backoff.WithNotify(func(err error, _ time.Duration) {
+			a.log.WarnContext(ctx, "the database can't be reached: the start waits for it", "at_most", databaseWait, "error", err)
+		}))
+	return err
+}
+
 // openStore opens the database. Nothing is written to one that another keyset belongs to.
 func (a *App) openStore(ctx context.Context) error {
-	var err error
-	a.store, err = store.Open(ctx, a.config.DatabaseURL, store.Options{MaxConns: a.config.DatabaseConns, OwnCommits: a.config.OwnCommits})
+	err := a.awaitStore(ctx)
 	if err != nil {
 		return err
 	}

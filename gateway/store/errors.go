@@ -34,6 +34,8 @@ const (
 	checkViolation = "23514" // a row would break a constraint of its table
 	readOnly       = "25006" // a standby, or a server that was told so
 	diskFull       = "53100"
+	tooMany        = "53300" // connections
+	notYet         = "57P03" // it starts, or stops
 	ioError        = "58030"
 	lockTimedOut   = "55P03" // another holds a row for too long
 )
@@ -59,6 +61,16 @@ func ambiguous(err error) bool {
 	}
 	pgErr, ok := errors.AsType[*pgconn.PgError](err)
 	return !ok || slices.ContainsFunc(unclear, func(code string) bool { return strings.HasPrefix(pgErr.Code, code) })
+}
+
+// Unreachable tells whether Open met no database that takes connections at the moment:
+// not one that refused it, as for a wrong password.
+func Unreachable(err error) bool {
+	if _, unconnected := errors.AsType[*pgconn.ConnectError](err); !unconnected {
+		return false
+	}
+	verdict, ok := errors.AsType[*pgconn.PgError](err)
+	return !ok || verdict.Code == tooMany || verdict.Code == notYet
 }
 
 const (

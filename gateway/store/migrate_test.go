@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -219,7 +220,18 @@ func TestOpen(t *testing.T) {
 	if got, want := string(s.Engine()), string(dbtest.Engine(t)); got != want {
 		t.Errorf("the engine is %s, not %s", got, want)
 	}
-	if _, err := store.Open(t.Context(), "postgres://127.0.0.1:1/nothing", store.Options{}); err == nil {
-		t.Error("opened where nothing listens")
+	if _, err := store.Open(t.Context(), "postgres://127.0.0.1:1/nothing", store.Options{}); !store.Unreachable(err) {
+		t.Errorf("opened where nothing listens: %v", err)
+	}
+	if s.Engine() == store.CockroachDB {
+		return // lets a session begin in a database that does not exist
+	}
+	wrong, err := url.Parse(dbtest.New(t, "", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong.Path += "_not"
+	if _, err := store.Open(t.Context(), wrong.String(), store.Options{}); err == nil || store.Unreachable(err) {
+		t.Errorf("opened a database that is none: %v", err)
 	}
 }

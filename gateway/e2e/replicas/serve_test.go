@@ -25,14 +25,19 @@ import (
 )
 
 // TestServe runs two replicas as an operator does with commands only: from an
-// empty database to a payment that is PAID, and to the stop.
+// empty database, which one of them does not reach at first, to a payment that is PAID,
+// and to the stop.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	databaseURL := dbtest.New(t, "", nil)
 	d := harness.NewDeployment(t)
 	proxy := harness.NewProxy(t, databaseURL)
-	replicas := d.Start(t, databaseURL, proxy.URL)
-	a, b := replicas[0], replicas[1]
+	proxy.Refuse()
+	a, b := d.Launch(t, databaseURL, d.Approved), d.Launch(t, proxy.URL, d.Approved)
+	harness.Await(t, harness.ReadyWithin, "a start that waits", func() bool { return b.LogCount("the start waits for it") > 0 })
+	proxy.Restore()
+	replicas := []*harness.Program{a, b}
+	d.Join(t, replicas...)
 	s := d.NewShop(t, a, "growth")
 
 	made := s.Create(t, harness.Fields{"type": "qris", "amount": 20001})
@@ -215,7 +220,7 @@ func wantUnready(t *testing.T, s harness.Shop, p *harness.Program, proxy *harnes
 	}
 	s.Create(t, harness.Fields{"amount": 20003}) // the other replica has its own way
 	proxy.Restore()
-	harness.Await(t, 5*time.Second, "readiness", func() bool { return p.Admin().Ready(t.Context()) == nil })
+	harness.Await(t, harness.WorksWithin, "readiness", func() bool { return p.Admin().Ready(t.Context()) == nil })
 	s.At(p).Create(t, harness.Fields{"amount": 20004})
 }
 
