@@ -39,7 +39,8 @@ type town struct {
 	load     *harness.Load
 	token    string // an operator's
 	brief    bool
-	killed   time.Time // when a replica was
+	killed   time.Time // when a replica was about to be
+	gone     time.Time // when it was
 }
 
 // TestFaultTable makes every fault under load, and a table of what merchants saw, what
@@ -180,7 +181,7 @@ var troubles = []trouble{
 		s.database.Restore()
 	}},
 	{what: "a replica is killed, and started after 5 s", brief: true, make: (*town).kill, cuts: true, lost: func(s *town, a *harness.Attempt) bool {
-		return a.Err != nil && a.Began.Before(s.killed) && a.Began.Add(a.Took).After(s.killed)
+		return a.Err != nil && a.Began.Before(s.gone) && a.Began.Add(a.Took).After(s.killed)
 	}},
 	{what: "database crashes and is started at once", make: func(s *town) { s.database.Kill(s.T, 0) }},
 	{what: "database read-only for 10 s", make: func(s *town) {
@@ -217,6 +218,7 @@ func (s *town) kill() {
 	})
 	s.killed = time.Now()
 	s.replicas[1].Kill(s)
+	s.gone = time.Now()
 	lasts(5 * time.Second)
 	s.start(1)
 	s.replicas[1].AwaitServing(s)
