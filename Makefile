@@ -28,11 +28,9 @@ SCRIPTS := .ci/run $(wildcard deploy/tools/*/*.sh)
 MODULES := deploy/tools/dialect deploy/tools/generate deploy/tools/river
 TOOLS   := deploy/tools/lint $(MODULES)
 
-# As many tests at a time as there are cores, over all packages: a story of gateway/e2e
-# runs a gateway, its plugins and often a browser, and has bounds of time to keep. On a
-# busy machine one needs more than ten minutes.
-CORES  := $(shell getconf _NPROCESSORS_ONLN)
-GOTEST := go test -p $(CORES) -parallel 1 -timeout 25m
+# As many packages at a time as there are cores. On a busy machine a story of gateway/e2e
+# needs more than ten minutes.
+GOTEST := go test -timeout 25m
 
 # What gerbang version says where Go itself stamps no commit, as in a worktree.
 STAMP = -X main.linkedVersion=$(shell git describe --tags --always --dirty 2>/dev/null) -X main.linkedRevision=$(shell git rev-parse HEAD 2>/dev/null)
