@@ -339,7 +339,7 @@ func checkDeniedCollection(t *testing.T, p *harness.Program, edit *harness.Polic
 	edit.Change(t, func(_ map[string]map[string]any, amounts map[string]any) {
 		amounts["/wallet2/create"] = map[string]any{"max": 40_000}
 	})
-	harness.Await(t, harness.PolicyLiveWithin, "the policy", func() bool {
+	harness.Await(t, 2*harness.PolicyLiveWithin, "the policy", func() bool {
 		return s.Ask(t, "/wallet2/create", collectionBody(s, harness.Fields{"amount": 40_001})).Code == fault.PolicyDenied
 	})
 	a := refuses(t, s, "beyond the policy's bound", "/wallet2/create", collectionBody(s, harness.Fields{"amount": 40_001}), harness.PolicyDenied)

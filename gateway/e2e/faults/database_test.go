@@ -46,13 +46,13 @@ func TestPaymentsSurviveDatabaseOutages(t *testing.T) {
 	}
 	l.WantInContract(t, 35*time.Second, fault.Internal, fault.ProviderTimeout, fault.ProviderUnavailable, fault.InProgress)
 	l.Resolve(t)
-	harness.Await(t, harness.WorksWithin, "readiness", func() bool { return p.Admin().Ready(t.Context()) == nil })
+	harness.Await(t, 5*time.Second, "readiness", func() bool { return p.Admin().Ready(t.Context()) == nil })
 }
 
 // wantSuccess waits until a new payment can be made.
 func wantSuccess(t *testing.T, l *harness.Load) {
 	t.Helper()
-	harness.Await(t, harness.WorksWithin, "a payment that is made", func() bool {
+	harness.Await(t, 10*time.Second, "a payment that is made", func() bool {
 		a := l.NewAttempt("qris")
 		l.Try(t.Context(), a)
 		return a.Err == nil && a.First.Success

@@ -10,16 +10,13 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 )
 
-// How long tests wait at most. Machines of tests are busy: how soon a thing is done that
-// a merchant or an operator was promised is measured by the reports, such as `make
-// policy-report`, which fail where it is late.
+// How long tests wait at most.
 const (
-	ReadyWithin      = 3 * time.Minute  // a program that was started
+	ReadyWithin      = 60 * time.Second // a program that was started
 	StopsWithin      = 15 * time.Second // a program that was told to stop
 	GoneWithin       = 3 * time.Second  // plugins and simulators after kill -9 of the gateway
 	ActsWithin       = 2 * time.Second  // a replica, on what an operator did
-	PolicyLiveWithin = time.Minute      // an edit of a policy
-	WorksWithin      = time.Minute      // what had a fault that is over
+	PolicyLiveWithin = 2 * time.Second  // an edit of a policy
 	PaidWithin       = 10 * time.Second // outcomes that the sandbox brings
 
 	// CallbacksWithin is for deliveries when something went wrong: leases of a dead

@@ -195,7 +195,7 @@ func (w *impactWorld) create(t *testing.T, mode string) {
 func afterThisSecond(t *testing.T) time.Time {
 	t.Helper()
 	between := time.Now().Truncate(time.Second).Add(2 * time.Second)
-	harness.Await(t, time.Minute, "the second after", func() bool { return time.Now().After(between.Add(time.Second)) })
+	harness.Await(t, 4*time.Second, "the second after", func() bool { return time.Now().After(between.Add(time.Second)) })
 	return between
 }
 

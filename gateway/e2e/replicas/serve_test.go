@@ -220,7 +220,7 @@ func wantUnready(t *testing.T, s harness.Shop, p *harness.Program, proxy *harnes
 	}
 	s.Create(t, harness.Fields{"amount": 20003}) // the other replica has its own way
 	proxy.Restore()
-	harness.Await(t, harness.WorksWithin, "readiness", func() bool { return p.Admin().Ready(t.Context()) == nil })
+	harness.Await(t, 5*time.Second, "readiness", func() bool { return p.Admin().Ready(t.Context()) == nil })
 	s.At(p).Create(t, harness.Fields{"amount": 20004})
 }
 

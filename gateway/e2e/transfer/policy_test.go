@@ -250,7 +250,7 @@ func checkRepeats(t *testing.T, s harness.Shop) {
 	if out, err := s.Program.Run(t, "merchant", "limit", s.MerchantID, "--repeat-within", "10m", "--reason", "its client repeats"); err != nil {
 		t.Fatal(out, err)
 	}
-	harness.Await(t, harness.PolicyLiveWithin, "the wider window", func() bool {
+	harness.Await(t, 2*harness.PolicyLiveWithin, "the wider window", func() bool {
 		m := toBank.newTransfer()
 		first := sends(t, s, m, "", "Success")
 		return sends(t, s, m, "", "Success").id() == first.id()
