@@ -26,7 +26,7 @@ try {
       view = seen;
       await page.setViewportSize(viewport);
       await page.emulateMedia({ colorScheme });
-      (await findings(page, { colorScheme })).forEach(say);
+      (await findings(page)).forEach(say);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       if (wide > 0) say(`is ${wide} px wider than the screen`);
       await screenshot(page, `${name}-${view}`);

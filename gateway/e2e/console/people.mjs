@@ -81,7 +81,7 @@ export class Person {
     for (const { name: view, viewport, colorScheme } of views) {
       await this.page.setViewportSize(viewport);
       await this.page.emulateMedia({ colorScheme });
-      for (const found of await findings(this.page, { colorScheme })) this.problems.push(`${name}, ${view}: ${found}`);
+      for (const found of await findings(this.page)) this.problems.push(`${name}, ${view}: ${found}`);
       const wide = await this.page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       if (wide > 0) this.problems.push(`${name}, ${view}: is ${wide} px wider than the screen`);
       await screenshot(this.page, `${name}-${view}`);

@@ -12,7 +12,7 @@ try {
       await page.setViewportSize(viewport);
       await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
       await page.waitForFunction((dark) => document.documentElement.classList.contains("dark-mode") === dark, colorScheme === "dark");
-      for (const found of await findings(page, { colorScheme })) console.log(`${state}, ${name}: ${found}`);
+      for (const found of await findings(page)) console.log(`${state}, ${name}: ${found}`);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       if (wide > 0) console.log(`${state}, ${name}: is ${wide} px wider than the screen`);
       await screenshot(page, `docs-${state}-${name}`);
