@@ -26,15 +26,18 @@ import (
 
 // TestServe runs two replicas as an operator does with commands only: from an
 // empty database, which one of them does not reach at first, to a payment that is PAID,
-// and to the stop.
+// and to the stop. A third is stopped while it waits for the database.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	databaseURL := dbtest.New(t, "", nil)
 	d := harness.NewDeployment(t)
 	proxy := harness.NewProxy(t, databaseURL)
 	proxy.Refuse()
-	a, b := d.Launch(t, databaseURL, d.Approved), d.Launch(t, proxy.URL, d.Approved)
-	harness.Await(t, harness.ReadyWithin, "a start that waits", func() bool { return b.LogCount("the start waits for it") > 0 })
+	a, b, c := d.Launch(t, databaseURL, d.Approved), d.Launch(t, proxy.URL, d.Approved), d.Launch(t, proxy.URL, d.Approved)
+	for _, p := range []*harness.Program{b, c} {
+		harness.Await(t, harness.ReadyWithin, "a start that waits", func() bool { return p.LogCount("the start waits for it") > 0 })
+	}
+	c.Stop(t)
 	proxy.Restore()
 	replicas := []*harness.Program{a, b}
 	d.Join(t, replicas...)
