@@ -22,6 +22,7 @@ func (w *world) listsRefusals(merchant, other string, last decision.Input) {
 	var inputs []decision.Input
 	for i := range 5 { // of one second, of another day, and others' between them
 		in := last
+		in.RequestID = madeAt(w.T, last.At)
 		in.At, in.Code, in.Message, in.Bare = last.At.Add(-time.Duration(i/2)*20*time.Hour-time.Minute), "INVALID_REQUEST", "amount is required", true
 		in.ID[0] = byte(i)
 		inputs = append(inputs, in)
@@ -30,7 +31,9 @@ func (w *world) listsRefusals(merchant, other string, last decision.Input) {
 		in.ID[1], in.Merchant, in.Live = 2, merchant, false
 		inputs = append(inputs, in)
 	}
+	requests := map[string]string{}
 	for i, in := range inputs {
+		requests[in.ID.String()] = in.RequestID
 		packed, err := decision.PackInputs([]decision.Input{in})
 		if err != nil {
 			w.Fatal(err)
@@ -52,7 +55,7 @@ func (w *world) listsRefusals(merchant, other string, last decision.Input) {
 		}
 		for _, r := range page.Refusals {
 			told = append(told, r.DecisionID)
-			if r.DecisionID != last.ID.String() && (r.Code != "INVALID_REQUEST" || r.Message != "amount is required" || r.Operation != last.Operation || r.RequestID != last.RequestID) {
+			if r.DecisionID != last.ID.String() && (r.Code != "INVALID_REQUEST" || r.Message != "amount is required" || r.Operation != last.Operation || r.RequestID != requests[r.DecisionID]) {
 				w.Errorf("told %+v", r)
 			}
 		}
@@ -116,7 +119,7 @@ refusals contains sprintf("Not %d.", [input.amount]) if input.fields.bank == "01
 		}
 	}
 	constant, computed := number[true], number[false]
-	at := time.Now().UTC().Truncate(time.Second).Add(-time.Hour)
+	at := time.Now().UTC().Truncate(time.Minute).Add(-time.Hour)
 	sum := func(rule decision.Rule, version policy.Version, n int64) decision.Sum {
 		return decision.Sum{Operation: "/bank/name", Version: string(version), Live: true, Rule: rule, N: n, Last: at}
 	}
