@@ -22,7 +22,7 @@ func TestOutcomes(t *testing.T) {
 		"accepted":         {do: "accept", outcome: sdk.Pending},
 		"refused":          {do: "refuse", outcome: sdk.Refused},
 		"fault":            {do: "fault", outcome: sdk.Unknown, blame: sdk.BlameUpstream},
-		"deadline, heeded": {do: "hang", timeout: 500 * time.Millisecond, outcome: sdk.Unknown, blame: sdk.BlameUpstream},
+		"deadline, heeded": {do: "hang", timeout: heedable, outcome: sdk.Unknown, blame: sdk.BlameUpstream},
 		"deadline, not":    {do: "deaf", timeout: 100 * time.Millisecond, outcome: sdk.Unknown},
 		"answer too large": {do: "big", outcome: sdk.Unknown},
 		"send_by passed":   {do: "accept", change: func(c *sdk.Call) { c.SendBy = time.Now().Add(-time.Millisecond) }, outcome: sdk.NotSent},

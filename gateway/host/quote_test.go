@@ -27,7 +27,7 @@ func TestQuotes(t *testing.T) {
 		"told":             {do: "accept", outcome: sdk.Done},
 		"refused":          {do: "refuse", outcome: sdk.Refused},
 		"fault":            {do: "fault", outcome: sdk.Unknown, blame: sdk.BlameUpstream},
-		"deadline, heeded": {do: "hang", timeout: 500 * time.Millisecond, outcome: sdk.Unknown, blame: sdk.BlameUpstream},
+		"deadline, heeded": {do: "hang", timeout: heedable, outcome: sdk.Unknown, blame: sdk.BlameUpstream},
 		"deadline, not":    {do: "deaf", timeout: 100 * time.Millisecond, outcome: sdk.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ func TestStatements(t *testing.T) {
 	}{
 		"accept": {outcome: "read"},
 		"fault":  {outcome: "unread", blame: sdk.BlameUpstream},
-		"hang":   {timeout: 500 * time.Millisecond, outcome: "unread", blame: sdk.BlameUpstream},
+		"hang":   {timeout: heedable, outcome: "unread", blame: sdk.BlameUpstream},
 		"deaf":   {timeout: 100 * time.Millisecond, outcome: "unread"},
 	} {
 		if c.timeout == 0 {

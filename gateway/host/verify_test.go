@@ -28,7 +28,7 @@ func TestVerify(t *testing.T) {
 		"accept": {outcome: sdk.Done},
 		"refuse": {outcome: sdk.Refused},
 		"fault":  {outcome: sdk.Unknown, blame: sdk.BlameUpstream},
-		"hang":   {timeout: 500 * time.Millisecond, outcome: sdk.Unknown, blame: sdk.BlameUpstream},
+		"hang":   {timeout: heedable, outcome: sdk.Unknown, blame: sdk.BlameUpstream},
 		"deaf":   {timeout: 100 * time.Millisecond, outcome: sdk.Unknown},
 	} {
 		if c.timeout == 0 {
