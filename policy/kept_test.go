@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 )
@@ -85,6 +86,16 @@ func TestKeptDecisionsAreTheSame(t *testing.T) {
 		"the default":    {Default(), true, false},
 		"amounts":        {with(dataFile, `{"tiers": {"starter": {"rate_per_second": 5, "burst": 10}}, "amounts": {"transfer": {"max": 400}}}`), true, true},
 		"rules of all":   {rulesOnly(keptRules), true, true},
+		"rules of one":   {rulesOnly(keptRules + `
+refusals contains "Not you." if input.merchant.id == "m2"
+
+route := ["small"] if {
+	input.merchant.tier == "starter"
+	input.operation.kind == "query"
+	input.merchant.labels.opens == "always"
+	input.merchant.id == "m3"
+}
+`), true, true},
 		"of every field": {rulesOnly("package gerbang\n" + limitsRule + "\nadmit := {\"allow\": count(input) > 3, \"reasons\": [\"x\"]}\n"), false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +114,7 @@ func TestKeptDecisionsAreTheSame(t *testing.T) {
 				kind := one("query", "transfer", "order")
 				in := AdmitInput{
 					Merchant: Merchant{
-						ID: "m1", Tier: tier, Status: status, Version: record, Labels: map[string]string{"opens": opens},
+						ID: one("m1", "m2", "m3"), Tier: tier, Status: status, Version: record, Labels: map[string]string{"opens": opens},
 						Limits: []OwnLimit{{Name: "calls", Limit: &most, ExpiresAt: noon}},
 					},
 					Mode: one("live", "test"), Operation: Operation{Path: "/" + kind, Kind: kind, Provider: "p"},
@@ -133,7 +144,7 @@ func TestKeptDecisionsAreTheSame(t *testing.T) {
 			if (keeps > 0) != c.keeps || (not > 0) != c.not {
 				t.Errorf("%d are kept, %d not", keeps, not)
 			}
-			if all := name == "rules of all"; all && !(refused && routed && unrouted) || refused != c.keeps {
+			if all := strings.HasPrefix(name, "rules of"); all && !(refused && routed && unrouted) || refused != c.keeps {
 				t.Errorf("kept refusals: %t; routes are kept: %t, and asked for each time: %t", refused, routed, unrouted)
 			}
 		})

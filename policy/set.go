@@ -39,11 +39,12 @@ type Set struct {
 	table   ruleTable
 	texts   map[string]bool // that its data or rules have
 
-	// reads tells which costly parts of the input any rule looks at.
-	reads struct{ now, clock, fields, quote bool }
+	// reads tells which costly parts of the input any rule looks at, and whether one looks at whose record it is.
+	reads struct{ now, clock, fields, quote, id bool }
 
 	study      time.Duration // bounds finding out what can be kept
 	kept       *cache[recordKey, *keptAnswers]
+	alike      *cache[alikeKey, *keptAnswers] // the same answers, by what they depend on
 	operations *cache[Operation, *ast.Term]
 	products   *cache[int, keptProducts] // by the hash of what they were read from
 }
@@ -99,6 +100,7 @@ func newSet(
 		routes:     len(rules.GetRules(routeRef)) > 0,
 		study:      studyTime,
 		kept:       newCache[recordKey, *keptAnswers](keptLimits),
+		alike:      newCache[alikeKey, *keptAnswers](keptLimits),
 		operations: newCache[Operation, *ast.Term](keptOperations),
 		products:   newCache[int, keptProducts](keptMarkups),
 	}
@@ -136,6 +138,7 @@ func (s *Set) note(module *ast.Module) {
 		s.reads.clock = s.reads.clock || !named || name == "clock"
 		s.reads.quote = s.reads.quote || !named || name == "quote" || name == "told"
 		s.reads.fields = s.reads.fields || !named || name == "fields"
+		s.reads.id = s.reads.id || readsID(ref)
 		return false
 	})
 }
@@ -144,8 +147,8 @@ func (s *Set) note(module *ast.Module) {
 func (s *Set) Version() Version { return s.version }
 
 // Limits answers how fast, how many, at which markup and how much. The answer is kept under the set, the merchant and its
-// record's version, the mode and the operation, until the first of the merchant's own limits expires. ErrNoAnswer means
-// that the rules have none; that and every other error is a refusal.
+// record's version, the mode and the operation, until the first of the merchant's own limits expires, and is that of all
+// records that are [Set.Alike]. ErrNoAnswer means that the rules have none; that and every other error is a refusal.
 func (s *Set) Limits(ctx context.Context, in LimitsInput) (Limits, error) {
 	if limits, ok := s.KeptLimits(in); ok {
 		return limits, nil
@@ -158,12 +161,17 @@ func (s *Set) Limits(ctx context.Context, in LimitsInput) (Limits, error) {
 	return limits, nil
 }
 
-// keptOf is what is kept, nil for nothing.
+// keptOf is what is kept, nil for nothing. A record that nobody has asked for is answered as those that it is alike.
 func (s *Set) keptOf(m *Merchant, mode string, operation Operation, now time.Time) *keptAnswers {
-	kept, ok := s.kept.get(recordKey{m.ID, m.Version, mode, operation.Path})
+	key := recordKey{m.ID, m.Version, mode, operation.Path}
+	if kept, ok := s.kept.get(key); ok && kept.holds(operation, now) {
+		return kept
+	}
+	kept, ok := s.alike.get(alikeKey{s.Alike(*m), mode, operation.Path})
 	if !ok || !kept.holds(operation, now) {
 		return nil
 	}
+	s.kept.put(key, kept)
 	return kept
 }
 
@@ -173,6 +181,7 @@ func (s *Set) keeping(m *Merchant, mode string, operation Operation, now time.Ti
 	if kept == nil {
 		kept = &keptAnswers{operation: operation, from: m.lastExpiry(now), until: m.nextExpiry(now)}
 		s.kept.put(recordKey{m.ID, m.Version, mode, operation.Path}, kept)
+		s.alike.put(alikeKey{s.Alike(*m), mode, operation.Path}, kept)
 	}
 	return kept
 }

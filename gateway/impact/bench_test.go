@@ -10,14 +10,19 @@ import (
 	"github.com/seed-f006e74d/gerbang/policy"
 )
 
-// BenchmarkAMillionDecisions of a day and a thousand merchants, each with its body, tried by a candidate that looks at
-// amounts, rates and quotas.
+// BenchmarkAMillionDecisions of a day, each with its body, tried by a candidate that looks at amounts, rates and quotas.
 func BenchmarkAMillionDecisions(b *testing.B) {
-	const many, merchants = 1_000_000, 1000
-	base, candidate := compile(b), compile(b, "900000", "800000", `2, "burst": 10`, `0.01, "burst": 5`, "150", "100")
+	for _, merchants := range []int{1000, 100_000} {
+		b.Run(fmt.Sprint("merchants=", merchants), func(b *testing.B) { aMillionDecisions(b, merchants) })
+	}
+}
+
+func aMillionDecisions(b *testing.B, merchants int) {
+	const many = 1_000_000
+	base, candidate := compile(b), compile(b, "900000", "800000", `2, "burst": 10`, `0.01, "burst": 5`, `"limit": 100`, `"limit": 50`)
 	records := make([]*policy.Merchant, merchants)
 	for i := range records {
-		records[i] = &policy.Merchant{ID: fmt.Sprintf("mer_%04d", i), Tier: "t", Status: "active", Version: 1}
+		records[i] = &policy.Merchant{ID: fmt.Sprintf("mer_%05d", i), Tier: "t", Status: "active", Version: 1}
 	}
 	op := impact.Operation{Operation: policy.Operation{Path: create, Kind: "payment", Provider: "payments"}, Reads: true, Money: true}
 	past := func(yield func(impact.Past, error) bool) {

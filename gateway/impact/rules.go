@@ -29,10 +29,8 @@ type judged struct {
 // residualKey is what a residual depends on.
 type residualKey struct {
 	set       *policy.Set
-	candidate bool // with the candidate's record
-	merchant  string
-	version   int64
-	inForce   int // of the merchant's own limits
+	record    string // and all that are alike
+	inForce   int    // of the merchant's own limits
 	live      bool
 	operation policy.Operation
 }
@@ -77,17 +75,12 @@ func (s *simulation) rules(ctx context.Context, p *Past) (judged, error) {
 		return j, nil
 	}
 	in := s.input(p, j.record)
-	candidate, err := s.residual(ctx, s.candidate.Set, in, p.Operation.Reads, true)
-	switch {
-	case err != nil:
-		return j, err
-	case candidate.Known:
-		return j.decided(in, candidate.Decision), nil
-	case p.Input != nil || !p.Operation.Reads:
-		return s.evaluate(ctx, p, j, in)
+	candidate, err := s.residual(ctx, s.candidate.Set, in, p.Operation.Reads)
+	if err != nil || candidate.Known {
+		return j.decided(in, candidate.Decision), err
 	}
 	if j.base != nil && !p.Operation.refusedBy(j.base) { // which asked no rule
-		base, err := s.residual(ctx, j.base, s.input(p, p.Record), true, false)
+		base, err := s.residual(ctx, j.base, s.input(p, p.Record), p.Operation.Reads)
 		if err != nil {
 			return j, err
 		}
@@ -95,6 +88,9 @@ func (s *simulation) rules(ctx context.Context, p *Past) (judged, error) {
 			j.same = true
 			return j, nil
 		}
+	}
+	if p.Input != nil || !p.Operation.Reads {
+		return s.evaluate(ctx, p, j, in)
 	}
 	now, err := s.candidate.Set.Residual(ctx, in, policy.Unknown{Body: true})
 	if err != nil {
@@ -140,11 +136,9 @@ func (s *simulation) input(p *Past, record *policy.Merchant) policy.AdmitInput {
 	return in
 }
 
-// residual is what a set makes of a merchant's operation, once for all its requests.
-func (s *simulation) residual(ctx context.Context, set *policy.Set, in policy.AdmitInput, body, candidate bool) (policy.Residual, error) {
-	key := residualKey{
-		set: set, candidate: candidate, merchant: in.Merchant.ID, version: in.Merchant.Version, live: in.Mode == "live", operation: in.Operation,
-	}
+// residual is what a set makes of an operation, once for all requests of merchants that are alike.
+func (s *simulation) residual(ctx context.Context, set *policy.Set, in policy.AdmitInput, body bool) (policy.Residual, error) {
+	key := residualKey{set: set, record: set.Alike(in.Merchant), live: in.Mode == "live", operation: in.Operation}
 	for _, l := range in.Merchant.Limits {
 		if l.ExpiresAt.IsZero() || in.Now.Before(l.ExpiresAt) {
 			key.inForce++
