@@ -61,12 +61,12 @@ func copied(b *testing.B, url string, rows []sdk.StatementLine) time.Duration {
 		b.Fatal(err)
 	}
 	defer conn.Close(context.WithoutCancel(b.Context()))
-	if _, err := conn.Exec(b.Context(), "CREATE TABLE bare (LIKE settlements INCLUDING ALL)"); err != nil {
+	if _, err := conn.Exec(b.Context(), "CREATE TABLE bare (LIKE statement_lines INCLUDING ALL)"); err != nil {
 		b.Fatal(err)
 	}
 	account := uuid.New()
 	columns := []string{
-		"account_id", "payment", "entry_id", "amount", "currency", "at", "paid", "differs", "data", "entered_at", "state", "operator", "reason",
+		"account_id", "payment", "line_id", "amount", "currency", "at", "paid", "differs", "data", "imported_at", "state", "operator", "reason",
 	}
 	started := time.Now()
 	for page := range slices.Chunk(rows, pageSize) {
