@@ -20,6 +20,9 @@ MINUTES ?= 5
 ROWS ?= 1000000
 SEEDS ?= 10000
 
+# How many movements the database of make bench-growth has: 10000000 need 40 GB and half an hour more.
+MOVEMENTS ?= 1000000
+
 # gerbang dev serves all of bin/plugins, and one provider of payments is enough there:
 # the second is built beside them.
 SECOND  := ./plugins/midtrans
@@ -133,5 +136,5 @@ bench-report: build ## Measure each path in turn with nginx, haproxy, httprouter
 	GERBANG_BENCH_REPORT=$(CURDIR)/deploy/bench/REPORT.md go test -run '^TestReport$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./gateway/e2e/report
 
 # It takes some minutes, ten gigabytes of disk and two PostgreSQL of its own.
-bench-growth: build ## Measure the same program on an empty and on a grown database, look at each console page, and write deploy/bench/GROWTH.md
-	GERBANG_BENCH_GROWTH=$(CURDIR)/deploy/bench/GROWTH.md go test -run '^TestGrowth$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./gateway/e2e/report
+bench-growth: build ## Measure the same program on an empty database and on one with MOVEMENTS, look at each console page, and write deploy/bench/GROWTH.md
+	GERBANG_BENCH_GROWTH=$(CURDIR)/deploy/bench/GROWTH.md go test -run '^TestGrowth$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./gateway/e2e/report -args -movements=$(MOVEMENTS)

@@ -50,6 +50,7 @@ func TestGrowth(t *testing.T) { //nolint:paralleltest // it measures
 	before := loadAverage()
 	var paths []*contestant
 	var both [2]*bench
+	var owner, operator *visitor
 	for i, grown := range []bool{false, true} {
 		b := &bench{T: t, turns: 5, lasts: 2 * time.Second, floor: map[string]floor{}, all: map[string]*contestant{}}
 		name, flags := "small", []string(nil)
@@ -59,6 +60,7 @@ func TestGrowth(t *testing.T) { //nolint:paralleltest // it measures
 		b.startProgram(t.TempDir(), flags...)
 		b.seed()
 		if grown {
+			owner, operator = b.accept("merchants", b.program.OwnerURL), b.accept("operators", b.program.OperatorURL)
 			b.provider("catalogue", harness.Fields{"more": products})
 			b.grow(t.Context(), *growMerchants, *growMovements)
 			name = "grown"
@@ -73,10 +75,8 @@ func TestGrowth(t *testing.T) { //nolint:paralleltest // it measures
 	small, grown := both[0], both[1]
 	small.inTurns(paths...)
 	searches := grown.searches()
-	ofMerchants, _ := grown.pages("merchants", grown.program.OwnerURL, searches["merchants"])
-	ofOperators, client := grown.pages("operators", grown.program.OperatorURL, searches["operators"])
-	searched := grown.searchedOn(client, searches["operators"])
-	pages := slices.Concat(ofMerchants, ofOperators, grown.impact(client))
+	pages := slices.Concat(grown.pages(owner, searches["merchants"]), grown.pages(operator, searches["operators"]), grown.impact(operator))
+	searched := grown.searchedOn(operator, searches["operators"])
 	for _, make := range []func(*bench) *contestant{(*bench).payments, (*bench).orders} {
 		few, many := make(small), make(grown)
 		few.name, many.name = "small "+few.name, "grown "+many.name
@@ -131,21 +131,15 @@ every merchant, providers' ids by every movement of 31 days. An index for either
 }
 
 // searchedOn is what the pages that find an id search on for.
-func (b *bench) searchedOn(client *http.Client, named map[string]string) (found []looked) {
-	at, err := url.Parse(b.program.OperatorURL)
-	if err != nil {
-		b.Fatal(err)
-	}
+func (b *bench) searchedOn(v *visitor, named map[string]string) (found []looked) {
 	for name, path := range named {
-		at.Path, at.RawQuery, _ = strings.Cut(path, "?")
-		if at.Path != "/find" {
+		if !strings.HasPrefix(path, "/find?") {
 			continue
 		}
-		if content, _ := b.page(client, at.String()); !bytes.Contains(content, []byte("scan=true")) {
+		if content, _ := b.page(v, v.url(path)); !bytes.Contains(content, []byte("scan=true")) {
 			continue
 		}
-		at.RawQuery += "&scan=true"
-		one, _ := b.look(client, "operators", name, at.String())
+		one, _ := b.look(v, name, v.url(path+"&scan=true"))
 		found = append(found, one)
 	}
 	return found
@@ -350,7 +344,7 @@ func (b *bench) searches() map[string]map[string]string {
 
 // impact has an operator's page try a policy on the decisions of the last day, and looks at how that begins, at the page
 // while it goes on, and at the result.
-func (b *bench) impact(client *http.Client) []looked {
+func (b *bench) impact(v *visitor) []looked {
 	admin := b.program.Admin()
 	active, err := admin.Policy(b.Context(), "active")
 	if err != nil {
@@ -362,22 +356,18 @@ func (b *bench) impact(client *http.Client) []looked {
 		b.Fatal(err)
 	}
 	const path = "/policies/…/impact"
-	at, err := url.Parse(b.program.OperatorURL)
-	if err != nil {
-		b.Fatal(err)
-	}
-	at.Path, at.RawQuery = "/policies/"+candidate.Version+"/impact", "since=24h"
+	at := v.url("/policies/" + candidate.Version + "/impact?since=24h")
 	began := time.Now()
-	response, err := client.PostForm(at.String(), nil)
+	response, err := v.PostForm(at, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
 	response.Body.Close()
-	begun := looked{console: "operators", path: path + ", begun", took: time.Since(began)}
+	begun := looked{console: v.console, path: path + ", begun", took: time.Since(began)}
 	var meanwhile []float64
 	harness.Await(b, 10*time.Minute, "an impact is shown", func() bool {
 		asked := time.Now()
-		content, packed := b.page(client, at.String())
+		content, packed := b.page(v, at)
 		if bytes.Contains(content, []byte("<progress")) {
 			meanwhile, begun.packed = append(meanwhile, float64(time.Since(asked))), packed
 			return false
@@ -387,9 +377,9 @@ func (b *bench) impact(client *http.Client) []looked {
 	b.Logf("a policy was tried in %v", time.Since(began).Round(time.Millisecond))
 	all := []looked{begun}
 	if len(meanwhile) > 0 {
-		all = append(all, looked{console: "operators", path: path + ", while it is tried", took: time.Duration(slices.Max(meanwhile)), packed: begun.packed})
+		all = append(all, looked{console: v.console, path: path + ", while it is tried", took: time.Duration(slices.Max(meanwhile)), packed: begun.packed})
 	}
-	result, _ := b.look(client, "operators", path+", the result", at.String())
+	result, _ := b.look(v, path+", the result", at)
 	return append(all, result)
 }
 
@@ -454,19 +444,25 @@ var (
 	idOf     = regexp.MustCompile(`(mer_)?[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{64}|[=][^&]+`)
 )
 
-// pages accepts an invitation and follows every link that it is shown, one of each form, after some paths of their own
-// names. It returns the client who is signed in, too.
-func (b *bench) pages(console, invitation string, named map[string]string) ([]looked, *http.Client) {
+// visitor is somebody who is signed in to a console.
+type visitor struct {
+	*http.Client
+	console string
+	at      url.URL
+}
+
+// accept accepts an invitation, which is good for minutes: the session is for as long as a database takes to grow.
+func (b *bench) accept(console, invitation string) *visitor {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		b.Fatal(err)
 	}
-	client := &http.Client{Jar: jar, Timeout: time.Minute}
 	at, err := url.Parse(invitation)
 	if err != nil {
 		b.Fatal(err)
 	}
-	content, _ := b.page(client, invitation)
+	v := &visitor{Client: &http.Client{Jar: jar, Timeout: time.Minute}, console: console, at: *at}
+	content, _ := b.page(v, invitation)
 	factor := factorOf.FindSubmatch(content)
 	if factor == nil {
 		b.Fatalf("no invitation: %s", content)
@@ -475,23 +471,32 @@ func (b *bench) pages(console, invitation string, named map[string]string) ([]lo
 	if err != nil {
 		b.Fatal(err)
 	}
-	response, err := client.PostForm(invitation, url.Values{"name": {"Budi"}, "password": {"correct horse battery"}, "code": {code}})
+	response, err := v.PostForm(invitation, url.Values{"name": {"Budi"}, "password": {"correct horse battery"}, "code": {code}})
 	if err != nil {
 		b.Fatal(err)
 	}
 	response.Body.Close()
+	return v
+}
+
+// url is that of a path of the console.
+func (v *visitor) url(path string) string {
+	v.at.Path, v.at.RawQuery, _ = strings.Cut(path, "?")
+	return v.at.String()
+}
+
+// pages follows every link that a visitor is shown, one of each form, after some paths of their own names.
+func (b *bench) pages(v *visitor, named map[string]string) []looked {
 	var found []looked
 	for name, path := range named {
-		at.Path, at.RawQuery, _ = strings.Cut(path, "?")
-		one, _ := b.look(client, console, name, at.String())
+		one, _ := b.look(v, name, v.url(path))
 		found = append(found, one)
 	}
 	waiting, seen := []string{"/"}, map[string]bool{"/": true}
 	for len(waiting) > 0 {
 		path := waiting[0]
 		waiting = waiting[1:]
-		at.Path, at.RawQuery, _ = strings.Cut(path, "?")
-		one, content := b.look(client, console, idOf.ReplaceAllString(path, "…"), at.String())
+		one, content := b.look(v, idOf.ReplaceAllString(path, "…"), v.url(path))
 		found = append(found, one)
 		for _, link := range linkOf.FindAllSubmatch(content, -1) {
 			next := strings.ReplaceAll(string(link[1]), "&amp;", "&")
@@ -503,18 +508,18 @@ func (b *bench) pages(console, invitation string, named map[string]string) ([]lo
 		}
 	}
 	if len(found)-len(named) < 10 {
-		b.Fatalf("%d pages of the %s' console were found: %+v", len(found), console, found)
+		b.Fatalf("%d pages of the %s' console were found: %+v", len(found), v.console, found)
 	}
-	return found, client
+	return found
 }
 
 // look looks at a page five times.
-func (b *bench) look(client *http.Client, console, name, at string) (one looked, content []byte) {
-	one = looked{console: console, path: name}
+func (b *bench) look(v *visitor, name, at string) (one looked, content []byte) {
+	one = looked{console: v.console, path: name}
 	var took []float64
 	for range 5 {
 		began := time.Now()
-		content, one.packed = b.page(client, at)
+		content, one.packed = b.page(v, at)
 		took = append(took, float64(time.Since(began)))
 	}
 	one.took = time.Duration(median(took))
@@ -522,13 +527,13 @@ func (b *bench) look(client *http.Client, console, name, at string) (one looked,
 }
 
 // page is a page, and its size on the way.
-func (b *bench) page(client *http.Client, at string) (content []byte, packed int) {
+func (b *bench) page(v *visitor, at string) (content []byte, packed int) {
 	request, err := http.NewRequestWithContext(b.Context(), http.MethodGet, at, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
 	request.Header.Set("Accept-Encoding", "gzip")
-	response, err := client.Do(request)
+	response, err := v.Do(request)
 	if err != nil {
 		b.Fatal(err)
 	}
