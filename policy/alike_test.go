@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"math"
 	"testing"
 	"time"
 )
@@ -64,6 +65,20 @@ refusals contains "No." if { `+rule+" }\n"))
 				t.Errorf("%s: of another %s, and alike", rule, what)
 			}
 		}
+	}
+}
+
+// TestRecordsThatCantBeWrittenAreAlikeNobody: JSON has no such number.
+func TestRecordsThatCantBeWrittenAreAlikeNobody(t *testing.T) {
+	t.Parallel()
+	set := must(t, Default())
+	seen := map[Alike]bool{}
+	for _, m := range []Merchant{{ID: "m1", Version: 1}, {ID: "m1", Version: 2}, {ID: "m2", Version: 1}} {
+		m.Limits = []OwnLimit{{Name: "default", RatePerSecond: math.Inf(1)}}
+		seen[set.Alike(m)] = true
+	}
+	if len(seen) != 3 {
+		t.Errorf("%d of three", len(seen))
 	}
 }
 

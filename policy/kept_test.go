@@ -83,10 +83,10 @@ func TestKeptDecisionsAreTheSame(t *testing.T) {
 		source     Source
 		keeps, not bool // some are kept, some are not
 	}{
-		"the default":    {Default(), true, false},
-		"amounts":        {with(dataFile, `{"tiers": {"starter": {"rate_per_second": 5, "burst": 10}}, "amounts": {"transfer": {"max": 400}}}`), true, true},
-		"rules of all":   {rulesOnly(keptRules), true, true},
-		"rules of one":   {rulesOnly(keptRules + `
+		"the default":  {Default(), true, false},
+		"amounts":      {with(dataFile, `{"tiers": {"starter": {"rate_per_second": 5, "burst": 10}}, "amounts": {"transfer": {"max": 400}}}`), true, true},
+		"rules of all": {rulesOnly(keptRules), true, true},
+		"rules of one": {rulesOnly(keptRules + `
 refusals contains "Not you." if input.merchant.id == "m2"
 
 route := ["small"] if {
@@ -280,6 +280,7 @@ func keeping(s *Set) (keeps, not int) {
 func TestStudyingThatFailsRefusesNobody(t *testing.T) {
 	t.Parallel()
 	set, in := must(t, Default()), request()
+	set.study = time.Minute // whatever else the machine does
 	if _, err := set.Limits(t.Context(), LimitsInput{Merchant: in.Merchant, Mode: in.Mode, Operation: in.Operation, Now: in.Now}); err != nil {
 		t.Fatal(err)
 	}
@@ -295,6 +296,14 @@ func TestStudyingThatFailsRefusesNobody(t *testing.T) {
 	}
 	if keeps, not := keeping(set); keeps != 0 || not != 1 {
 		t.Errorf("%d kept, %d not", keeps, not)
+	}
+	for range studyAt { // it is found out at twice as many
+		if _, err := set.AdmitAndKeep(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if keeps, not := keeping(set); keeps != 1 || not != 0 {
+		t.Errorf("tried again: %d kept, %d not", keeps, not)
 	}
 }
 

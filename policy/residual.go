@@ -77,27 +77,28 @@ func (s *Set) rest(ctx context.Context, q *question, in AdmitInput, unknown Unkn
 	if err != nil {
 		return "", false, fmt.Errorf("policy: %s: %w", q.name, err)
 	}
-	reads, calls := s.readsInput(partials, support)
+	reads, calls := readsInput(partials, support)
 	if !reads && !calls {
 		return "", true, nil
 	}
 	rest = textOf(partials, support)
-	if calls { // what a rule of this set does is not in the text
+	if calls { // what a rule or the data of this set says is not in the text
 		rest += "\n# " + string(s.version)
 	}
 	return rest, false, nil
 }
 
+// supportName is where partial evaluation puts rules of its own, all of which are in the text.
+var supportName = ast.StringTerm("partial")
+
 const rfc3339 = "2006-01-02T15:04:05Z07:00"
 
-// readsInput reports whether what is left to evaluate reads anything unknown, and whether it asks rules of the set, which
-// may: a function with an else is left as it is.
-func (s *Set) readsInput(partials []ast.Body, support []*ast.Module) (reads, calls bool) {
+// readsInput reports whether what is left to evaluate reads anything unknown, and whether it asks rules or data of the set,
+// which may: a function with an else is left as it is, and so is a comprehension that reads something unknown.
+func readsInput(partials []ast.Body, support []*ast.Module) (reads, calls bool) {
 	see := func(ref ast.Ref) bool {
 		reads = reads || ref.HasPrefix(ast.InputRootRef)
-		for _, module := range s.rules.Modules {
-			calls = calls || ref.HasPrefix(module.Package.Path)
-		}
+		calls = calls || ref.HasPrefix(ast.DefaultRootRef) && (len(ref) < 2 || !ref[1].Equal(supportName))
 		return false
 	}
 	for _, body := range partials {

@@ -87,3 +87,33 @@ else := "Beyond." if input.amount > most.max
 		t.Errorf("a stricter rule leaves the same: %q", other.Rest)
 	}
 }
+
+// TestWhatDataSaysIsOfItsSet: what is left of rules that ask data about something unknown is never the same in two sets.
+func TestWhatDataSaysIsOfItsSet(t *testing.T) {
+	t.Parallel()
+	for _, rules := range []string{
+		`refusals contains "No." if count([x | some x in data.custom.list; x < input.amount]) > 0`,
+		`refusals contains "No." if {x | some x in data.custom.list; x < input.amount} != set()`,
+		`refusals contains "No." if { every x in data.custom.list { x < input.amount } }`,
+		`refusals contains "No." if not data.custom.banks[input.fields.bank]`,
+		`refusals contains "No." if input.fields.bank in data.custom.names`,
+		`refusals contains "No." if count([1 | some name; data.custom[name] > input.amount]) > 0`,
+		"over := [x | some x in data.custom.list; x < input.amount]\n\nrefusals contains \"No.\" if count(over) > 0",
+		"over(n) := [x | some x in data.custom.list; x < n]\n\nrefusals contains \"No.\" if count(over(input.amount)) > 0",
+		"most(n) := data.custom.n if n > 3\n\nelse := 4\n\nrefusals contains \"No.\" if count([1 | most(input.amount) < input.amount]) > 0",
+	} {
+		rest := map[string]bool{}
+		for _, custom := range []string{`{"list": [5], "n": 5, "banks": {"a": true}, "names": ["a"]}`, `{"list": [500], "n": 500, "banks": {"b": true}, "names": ["b"]}`} {
+			source := rulesOnly("package gerbang\n" + limitsRule + "\nadmit := {\"allow\": count(refusals) == 0, \"reasons\": refusals}\n\n" + rules + "\n")
+			source[dataFile] = []byte(`{"custom": ` + custom + `, "tiers": {"bronze": {"rate_per_second": 1, "burst": 1}}}`)
+			left, err := must(t, source).Residual(t.Context(), request(), Unknown{Body: true, Clock: true})
+			if err != nil || left.Known {
+				t.Errorf("%s: %+v, %v", rules, left, err)
+			}
+			rest[left.Rest] = true
+		}
+		if len(rest) != 2 {
+			t.Errorf("two sets leave the same of %s: %v", rules, rest)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math/bits"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -167,7 +168,7 @@ func (s *Set) keptOf(m *Merchant, mode string, operation Operation, now time.Tim
 	if kept, ok := s.kept.get(key); ok && kept.holds(operation, now) {
 		return kept
 	}
-	kept, ok := s.alike.get(alikeKey{s.Alike(*m), mode, operation.Path})
+	kept, ok := s.alike.get(alikeKey{s.Alike(*m), mode, operation})
 	if !ok || !kept.holds(operation, now) {
 		return nil
 	}
@@ -181,7 +182,7 @@ func (s *Set) keeping(m *Merchant, mode string, operation Operation, now time.Ti
 	if kept == nil {
 		kept = &keptAnswers{operation: operation, from: m.lastExpiry(now), until: m.nextExpiry(now)}
 		s.kept.put(recordKey{m.ID, m.Version, mode, operation.Path}, kept)
-		s.alike.put(alikeKey{s.Alike(*m), mode, operation.Path}, kept)
+		s.alike.put(alikeKey{s.Alike(*m), mode, operation}, kept)
 	}
 	return kept
 }
@@ -231,7 +232,7 @@ func (s *Set) Admit(ctx context.Context, in AdmitInput) (Decision, error) {
 }
 
 // studyAt is the how-manieth request it is worth to find out at whether an answer is the same for all: that costs as much as
-// some dozens of answers.
+// some dozens of answers. Where it was not found out in time, it is tried again at twice as many.
 const studyAt = 16
 
 // studyTime bounds finding out.
@@ -261,7 +262,7 @@ func (s *Set) AdmitAndKeep(ctx context.Context, in AdmitInput) (Decision, error)
 // study keeps an answer to a question if it is found out, at this request, to depend on nothing that is unknown. An error
 // here says nothing about this request, which has its answer.
 func study[T any](ctx context.Context, s *Set, of *studied[T], q *question, in AdmitInput, answer T) {
-	if of.asked.Add(1) != studyAt {
+	if n := of.asked.Add(1); n < studyAt || bits.OnesCount32(n) != 1 {
 		return
 	}
 	studying, cancel := context.WithTimeout(ctx, s.study)

@@ -29,10 +29,11 @@ type judged struct {
 // residualKey is what a residual depends on.
 type residualKey struct {
 	set       *policy.Set
-	record    string // and all that are alike
-	inForce   int    // of the merchant's own limits
+	record    policy.Alike
+	inForce   int // of the merchant's own limits
 	live      bool
 	operation policy.Operation
+	body      bool // is unknown
 }
 
 // judge asks the candidate's rules about entries of the past, which no other entry changes.
@@ -74,33 +75,33 @@ func (s *simulation) rules(ctx context.Context, p *Past) (judged, error) {
 		j.unnamed = true
 		return j, nil
 	}
-	in := s.input(p, j.record)
-	candidate, err := s.residual(ctx, s.candidate.Set, in, p.Operation.Reads)
-	if err != nil || candidate.Known {
-		return j.decided(in, candidate.Decision), err
-	}
-	if j.base != nil && !p.Operation.refusedBy(j.base) { // which asked no rule
-		base, err := s.residual(ctx, j.base, s.input(p, p.Record), p.Operation.Reads)
-		if err != nil {
-			return j, err
-		}
-		if !base.Known && base.Rest == candidate.Rest {
-			j.same = true
-			return j, nil
-		}
-	}
-	if p.Input != nil || !p.Operation.Reads {
+	in, body := s.input(p, j.record), p.Operation.Reads || p.Input != nil
+	candidate, err := s.residual(ctx, s.candidate.Set, in, body)
+	switch {
+	case err == nil && candidate.Known:
+		return j.decided(in, candidate.Decision), nil
+	case p.Input != nil || !body:
 		return s.evaluate(ctx, p, j, in)
+	case err == nil && s.leaves(ctx, p, j.base, candidate.Rest):
+		j.same = true
+		return j, nil
 	}
-	now, err := s.candidate.Set.Residual(ctx, in, policy.Unknown{Body: true})
-	if err != nil {
-		return j, fmt.Errorf("impact: %w", err)
-	}
-	if now.Known {
+	// Rules may fail where all is looked at that a request may say, and not on what one has said.
+	if now, err := s.candidate.Set.Residual(ctx, in, policy.Unknown{Body: true}); err == nil && now.Known {
 		return j.decided(in, now.Decision), nil
 	}
 	j.same, j.unknown = true, true
-	return j, nil
+	return j, ctx.Err()
+}
+
+// leaves reports whether the policy of then leaves a text of a request whose body is not known. Of one that had to be named
+// it was not asked.
+func (s *simulation) leaves(ctx context.Context, p *Past, base *policy.Set, rest string) bool {
+	if base == nil || p.Rule == decision.NotNamed || p.Operation.refusedBy(base) {
+		return false
+	}
+	then, err := s.residual(ctx, base, s.input(p, p.Record), true)
+	return err == nil && !then.Known && then.Rest == rest
 }
 
 // decided is what a decision says.
@@ -138,7 +139,7 @@ func (s *simulation) input(p *Past, record *policy.Merchant) policy.AdmitInput {
 
 // residual is what a set makes of an operation, once for all requests of merchants that are alike.
 func (s *simulation) residual(ctx context.Context, set *policy.Set, in policy.AdmitInput, body bool) (policy.Residual, error) {
-	key := residualKey{set: set, record: set.Alike(in.Merchant), live: in.Mode == "live", operation: in.Operation}
+	key := residualKey{set: set, record: set.Alike(in.Merchant), live: in.Mode == "live", operation: in.Operation, body: body}
 	for _, l := range in.Merchant.Limits {
 		if l.ExpiresAt.IsZero() || in.Now.Before(l.ExpiresAt) {
 			key.inForce++

@@ -254,7 +254,7 @@ func (s *simulation) rulesSay(ctx context.Context, t *trial, unlimited bool) (er
 		t.rule = decision.Suspended.String()
 	case t.judged.unnamed:
 		t.rule = decision.NotNamed.String()
-	case t.judged.same && t.refusedByRule():
+	case t.judged.same && t.refusedByRule() && t.Rule != decision.NoLimits: // to which the rules had said yes
 		t.rule = RuleName(t.judged.base, t.Rule, t.then)
 	case t.judged.refuses:
 		t.rule, err = s.ruleOf(ctx, t.judged)

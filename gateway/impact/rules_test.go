@@ -1,0 +1,84 @@
+package impact_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
+	"github.com/seed-f006e74d/gerbang/gateway/impact"
+	"github.com/seed-f006e74d/gerbang/policy"
+)
+
+// ruled is a policy with one refusal of its own, limits for a condition, and data.
+func ruled(t *testing.T, refusal, limited, data string) *policy.Set {
+	t.Helper()
+	set, err := policy.Compile(t.Context(), policy.Source{"data.json": []byte(`{"tiers": {"t": {"rate_per_second": 1, "burst": 1}}, "custom": {"list": ` + data + `}}`), "shop.rego": []byte(`package gerbang
+
+admit := {"allow": count(refusals) == 0, "reasons": refusals}
+
+refusals contains "No." if { ` + refusal + ` }
+
+limits := {"rates": [{"name": "default", "rate_per_second": 20, "burst": 100}], "quotas": []} if { ` + limited + ` }
+`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// TestWhatIsNotTakenForEqual: a candidate that leaves the text of then decides as then, but for these.
+func TestWhatIsNotTakenForEqual(t *testing.T) {
+	t.Parallel()
+	const all, dear = "true", "input.amount > 1000"
+	paid := impact.Operation{Operation: policy.Operation{Path: create, Kind: "payment", Provider: "payments"}, Reads: true, Money: true}
+	blind := paid
+	blind.Reads = false
+	body := &impact.Input{Amount: new(int64(500)), Fields: map[string]any{"type": "qr"}}
+	denied, allowed, unknown := impact.Report{NewlyDenied: 1}, impact.Report{NewlyAllowed: 1}, impact.Report{Unknown: 1}
+	const listed = "count([x | some x in data.custom.list; input.amount > x]) > 0"
+	const risky = `input.amount > 100000; to_number(input.merchant.labels.risk) > 3`
+	set := func(refusal, limited, data string) func(*testing.T) *policy.Set {
+		return func(t *testing.T) *policy.Set { t.Helper(); return ruled(t, refusal, limited, data) }
+	}
+	for name, c := range map[string]struct {
+		base, candidate func(*testing.T) *policy.Set
+		operation       impact.Operation
+		rule            decision.Rule
+		input           *impact.Input
+		want            impact.Report
+	}{
+		"data that a comprehension reads":  {base: set(listed, all, "[1000]"), candidate: set(listed, all, "[10]"), input: body, want: denied},
+		"the same of a body nobody knows":  {base: set(listed, all, "[1000]"), candidate: set(listed, all, "[10]"), want: unknown},
+		"limits that there were not":       {base: set(dear, "false", "[]"), candidate: set(dear, all, "[]"), rule: decision.NoLimits, input: body, want: allowed},
+		"limits, of a body nobody knows":   {base: set(dear, "false", "[]"), candidate: set(dear, all, "[]"), rule: decision.NoLimits, want: allowed},
+		"what had to be named":             {base: set(dear, all, "[]"), candidate: set(dear, all, "[1]"), rule: decision.NotNamed, input: body, want: allowed},
+		"what had to be named, of no body": {base: set(dear, all, "[]"), candidate: set(dear, all, "[1]"), rule: decision.NotNamed, want: unknown},
+		"a policy of then that fails":      {base: set(risky, all, "[]"), candidate: set("input.amount > 100", all, "[]"), input: body, want: denied},
+		"the same policy, of no body":      {base: set(risky, all, "[]"), candidate: set("input.amount > 100", all, "[]"), want: unknown},
+		"a candidate that fails elsewhere": {base: set(dear, all, "[]"), candidate: set(risky, all, "[]"), input: body},
+		"the same candidate, of no body":   {base: set(dear, all, "[]"), candidate: set(risky, all, "[]"), want: unknown},
+		"a body of what reads none any more": {
+			base: set(dear, all, "[]"), candidate: set(`input.fields.type == "qr"`, all, "[]"), operation: blind, input: body, want: denied,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if c.operation.Path == "" {
+				c.operation = paid
+			}
+			base, record := c.base(t), &policy.Merchant{ID: "mer_1", Tier: "t", Status: "active", Version: 1, Labels: map[string]string{"risk": "high"}}
+			world := impact.World{
+				Base: func(string) *policy.Set { return base }, Used: func(string, bool, string, string) int64 { return 0 },
+				Zone: func(*policy.Merchant) *time.Location { return time.UTC }, Clock: time.UTC,
+			}
+			got, err := impact.Run(t.Context(), impact.Candidate{Set: c.candidate(t)}, world, func(yield func(impact.Past, error) bool) {
+				yield(impact.Past{
+					At: evening, Merchant: record.ID, Live: true, Operation: c.operation, Version: string(base.Version()), Record: record, Rule: c.rule, N: 1, Input: c.input,
+				}, nil)
+			})
+			if err != nil || got.NewlyDenied != c.want.NewlyDenied || got.NewlyAllowed != c.want.NewlyAllowed || got.Unknown != c.want.Unknown {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+}
