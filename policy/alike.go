@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 )
@@ -27,6 +28,15 @@ func (s *Set) Alike(m Merchant) Alike {
 	return sha256.Sum256(text)
 }
 
+// Moment is the beginning of the time within which all answers are the same, whatever else they depend on: a minute, unless a
+// rule looks at seconds.
+func (s *Set) Moment(now time.Time) time.Time {
+	if s.reads.seconds {
+		return now
+	}
+	return now.Truncate(time.Minute)
+}
+
 // alikeKey finds what is kept of all records that are alike, in a mode, of an operation.
 type alikeKey struct {
 	record    Alike
@@ -34,13 +44,15 @@ type alikeKey struct {
 	operation Operation
 }
 
-// readsID reports whether a reference may look at whose record it is: by its name, or at all of the record or the input.
-func readsID(ref ast.Ref) bool {
-	return (len(ref) < 2 || may(ref[1], termMerchant)) && (len(ref) < 3 || may(ref[2], termID))
-}
-
-// may reports whether a part of a reference may be a name.
-func may(part, name *ast.Term) bool {
-	_, text := part.Value.(ast.String)
-	return !text || part.Equal(name)
+// mayRead reports whether a reference to the input may look at what has these names: by them, or at all of what it is a part of.
+func mayRead(ref ast.Ref, names ...*ast.Term) bool {
+	for i, name := range names {
+		if len(ref) <= i+1 {
+			return true
+		}
+		if _, text := ref[i+1].Value.(ast.String); text && !ref[i+1].Equal(name) {
+			return false
+		}
+	}
+	return true
 }

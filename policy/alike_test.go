@@ -68,6 +68,28 @@ refusals contains "No." if { `+rule+" }\n"))
 	}
 }
 
+// TestMoment: answers are the same for a minute, unless a rule can see seconds.
+func TestMoment(t *testing.T) {
+	t.Parallel()
+	at := noon.Add(61 * time.Second)
+	for rule, want := range map[string]time.Time{
+		`input.merchant.tier == "unix"`:                         noon.Add(time.Minute),
+		`input.clock.hour == 3; input.clock.minute > 5`:         noon.Add(time.Minute),
+		`input.clock.weekday == "Sunday"`:                       noon.Add(time.Minute),
+		`input.clock.unix > 3`:                                  at,
+		`some part; input.clock[part] == 3`:                     at,
+		`clock := input.clock; clock.unix > 3`:                  at,
+		`startswith(input.now, "2026-03-05T12:00:1")`:           at,
+		`object.get(input, ["clock", "unix"], 0) > 3`:           at,
+		`some when in ["now", "mode"]; input[when] == "nobody"`: at,
+	} {
+		set := must(t, rulesOnly("package gerbang\n"+limitsRule+"\nadmit := {\"allow\": count(refusals) == 0, \"reasons\": refusals}\n\nrefusals contains \"No.\" if { "+rule+" }\n"))
+		if got := set.Moment(at); !got.Equal(want) {
+			t.Errorf("%s: %v", rule, got)
+		}
+	}
+}
+
 // TestRecordsThatCantBeWrittenAreAlikeNobody: JSON has no such number.
 func TestRecordsThatCantBeWrittenAreAlikeNobody(t *testing.T) {
 	t.Parallel()

@@ -40,8 +40,8 @@ type Set struct {
 	table   ruleTable
 	texts   map[string]bool // that its data or rules have
 
-	// reads tells which costly parts of the input any rule looks at, and whether one looks at whose record it is.
-	reads struct{ now, clock, fields, quote, id bool }
+	// reads tells which costly parts of the input any rule looks at, and whether one looks at whose record it is or at seconds.
+	reads struct{ now, clock, fields, quote, id, seconds bool }
 
 	study      time.Duration // bounds finding out what can be kept
 	kept       *cache[recordKey, *keptAnswers]
@@ -130,16 +130,12 @@ func (s *Set) note(module *ast.Module) {
 		if !ref.HasPrefix(ast.InputRootRef) {
 			return false
 		}
-		var field ast.Value
-		if len(ref) > 1 {
-			field = ref[1].Value
-		}
-		name, named := field.(ast.String)
-		s.reads.now = s.reads.now || !named || name == "now"
-		s.reads.clock = s.reads.clock || !named || name == "clock"
-		s.reads.quote = s.reads.quote || !named || name == "quote" || name == "told"
-		s.reads.fields = s.reads.fields || !named || name == "fields"
-		s.reads.id = s.reads.id || readsID(ref)
+		s.reads.now = s.reads.now || mayRead(ref, termNow)
+		s.reads.clock = s.reads.clock || mayRead(ref, termClock)
+		s.reads.quote = s.reads.quote || mayRead(ref, termQuote) || mayRead(ref, termTold)
+		s.reads.fields = s.reads.fields || mayRead(ref, termFields)
+		s.reads.id = s.reads.id || mayRead(ref, termMerchant, termID)
+		s.reads.seconds = s.reads.seconds || mayRead(ref, termNow) || mayRead(ref, termClock, termUnix)
 		return false
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/policy"
@@ -33,7 +34,8 @@ type residualKey struct {
 	inForce   int // of the merchant's own limits
 	live      bool
 	operation policy.Operation
-	body      bool // is unknown
+	unknown   policy.Unknown
+	moment    time.Time // where the clock is not
 }
 
 // judge asks the candidate's rules about entries of the past, which no other entry changes.
@@ -75,21 +77,25 @@ func (s *simulation) rules(ctx context.Context, p *Past) (judged, error) {
 		j.unnamed = true
 		return j, nil
 	}
-	in, body := s.input(p, j.record), p.Operation.Reads || p.Input != nil
-	candidate, err := s.residual(ctx, s.candidate.Set, in, body)
+	in, unknown := s.input(p, j.record), policy.Unknown{Body: p.Operation.Reads || p.Input != nil}
+	candidate, err := s.residual(ctx, s.candidate.Set, in, policy.Unknown{Body: unknown.Body, Clock: true})
 	switch {
 	case err == nil && candidate.Known:
 		return j.decided(in, candidate.Decision), nil
-	case p.Input != nil || !body:
+	case p.Input != nil:
 		return s.evaluate(ctx, p, j, in)
-	case err == nil && s.leaves(ctx, p, j.base, candidate.Rest):
+	case err == nil && unknown.Body && s.leaves(ctx, p, j.base, candidate.Rest):
 		j.same = true
 		return j, nil
 	}
-	// Rules may fail where all is looked at that a request may say, and not on what one has said.
-	if now, err := s.candidate.Set.Residual(ctx, in, policy.Unknown{Body: true}); err == nil && now.Known {
+	now, err := s.residual(ctx, s.candidate.Set, in, unknown)
+	switch {
+	case err == nil && now.Known:
 		return j.decided(in, now.Decision), nil
+	case !unknown.Body:
+		return j, err
 	}
+	// Rules may fail where all is looked at that a request may say, and not on what one has said.
 	j.same, j.unknown = true, true
 	return j, ctx.Err()
 }
@@ -100,7 +106,7 @@ func (s *simulation) leaves(ctx context.Context, p *Past, base *policy.Set, rest
 	if base == nil || p.Rule == decision.NotNamed || p.Operation.refusedBy(base) {
 		return false
 	}
-	then, err := s.residual(ctx, base, s.input(p, p.Record), true)
+	then, err := s.residual(ctx, base, s.input(p, p.Record), policy.Unknown{Body: true, Clock: true})
 	return err == nil && !then.Known && then.Rest == rest
 }
 
@@ -137,9 +143,13 @@ func (s *simulation) input(p *Past, record *policy.Merchant) policy.AdmitInput {
 	return in
 }
 
-// residual is what a set makes of an operation, once for all requests of merchants that are alike.
-func (s *simulation) residual(ctx context.Context, set *policy.Set, in policy.AdmitInput, body bool) (policy.Residual, error) {
-	key := residualKey{set: set, record: set.Alike(in.Merchant), live: in.Mode == "live", operation: in.Operation, body: body}
+// residual is what a set makes of an operation, once for all requests of merchants that are alike, in a moment where the clock
+// is known.
+func (s *simulation) residual(ctx context.Context, set *policy.Set, in policy.AdmitInput, unknown policy.Unknown) (policy.Residual, error) {
+	key := residualKey{set: set, record: set.Alike(in.Merchant), live: in.Mode == "live", operation: in.Operation, unknown: unknown}
+	if !unknown.Clock {
+		key.moment = set.Moment(in.Now)
+	}
 	for _, l := range in.Merchant.Limits {
 		if l.ExpiresAt.IsZero() || in.Now.Before(l.ExpiresAt) {
 			key.inForce++
@@ -151,7 +161,7 @@ func (s *simulation) residual(ctx context.Context, set *policy.Set, in policy.Ad
 	if known {
 		return kept, nil
 	}
-	found, err := set.Residual(ctx, in, policy.Unknown{Body: body, Clock: true})
+	found, err := set.Residual(ctx, in, unknown)
 	if err != nil {
 		return found, fmt.Errorf("impact: %w", err)
 	}

@@ -82,3 +82,33 @@ func TestWhatIsNotTakenForEqual(t *testing.T) {
 		})
 	}
 }
+
+// TestAQuestionOfTheClockIsAskedAnewInTime: within a minute once, unless a rule sees seconds.
+func TestAQuestionOfTheClockIsAskedAnewInTime(t *testing.T) {
+	t.Parallel()
+	base, record := ruled(t, `input.mode == "none"`, "true", "[]"), &policy.Merchant{ID: "mer_1", Tier: "t", Status: "active", Version: 1}
+	from := time.Date(2026, 11, 30, 2, 58, 0, 0, time.UTC)
+	world := impact.World{
+		Base: func(string) *policy.Set { return base }, Used: func(string, bool, string, string) int64 { return 0 },
+		Zone: func(*policy.Merchant) *time.Location { return time.UTC }, Clock: time.UTC,
+	}
+	for rule, denied := range map[string]int64{
+		"input.clock.hour == 3":                                   60,
+		`input.clock.hour == 3; input.clock.minute == 0`:          20,
+		`input.clock.unix % 60 == 9`:                              5,
+		`input.now == "2026-11-30T03:00:06Z"`:                     1,
+		`input.clock.weekday == "Monday"; input.clock.minute > 3`: 40,
+	} {
+		report, err := impact.Run(t.Context(), impact.Candidate{Set: ruled(t, rule, "true", "[]")}, world, func(yield func(impact.Past, error) bool) {
+			for at := from; at.Before(from.Add(5 * time.Minute)); at = at.Add(3 * time.Second) {
+				op := impact.Operation{Operation: policy.Operation{Path: status, Kind: "query", Provider: "payments"}}
+				if !yield(impact.Past{At: at, Merchant: record.ID, Live: true, Operation: op, Version: string(base.Version()), Record: record, N: 1}, nil) {
+					return
+				}
+			}
+		})
+		if err != nil || report.NewlyDenied != denied {
+			t.Errorf("%s: %+v, %v", rule, report, err)
+		}
+	}
+}
