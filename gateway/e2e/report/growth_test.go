@@ -95,13 +95,13 @@ func (b *bench) grownReport(before string, pages, searched []looked) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, `# Measured: what growth costs
 
-`+"`make bench-growth`"+` writes this file. The same program twice on one machine: on a database as `+"`gerbang dev`"+` makes it, and on one with
+`+"`make bench-growth MOVEMENTS=%d`"+` writes this file. The same program twice on one machine: on a database as `+"`gerbang dev`"+` makes it, and on one with
 %d merchants and %d movements more, half of them one merchant's, each with its history, callback and postings, %d decisions in the last day,
 and with %d providers and %d products more. Both take turns as in [REPORT.md](REPORT.md). Pages are asked for one after the other, each five times, and the
 third slowest counts; of a page while a policy is tried, the slowest. Files to keep are no pages. Beside what links lead to, they are what people search for and
 filter by, and a policy that is tried on all these decisions.
 
-`, *growMerchants, *growMovements, min(*growMovements, mostDecisions), moreProviders, products)
+`, *growMovements, *growMerchants, *growMovements, min(*growMovements, mostDecisions), moreProviders, products)
 	b.machine(&out, before)
 	out.WriteString("\n| | req/s small | req/s grown | p99 ms small | p99 ms grown | time a request, grown beside small | should be |\n| --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, path := range []struct{ name, should string }{
