@@ -152,6 +152,11 @@ func TestPoliciesRefused(t *testing.T) {
 	if err != nil || v.State != "refused" || len(v.Findings) == 0 || v.Findings[0].File != "data.json" || v.Findings[0].Line != 2 {
 		t.Fatalf("%+v, %v", v, err)
 	}
+	entries, err := w.Audit(t.Context(), string(tenants.Platform), adminapi.AuditFilter{})
+	if err != nil || len(entries) == 0 || entries[0].Action != "policy.push_refused" || entries[0].Operator != "ayu" ||
+		entries[0].Detail != "policy "+v.Version[:12]+": m" || entries[0].From == "" {
+		t.Errorf("the audit of a refused push: %+v, %v", entries, err)
+	}
 	_, err = w.ActivatePolicy(t.Context(), v.Version, adminapi.ActivatePolicy{})
 	w.refused(err, http.StatusBadRequest, "")
 	if _, _, body := w.send(http.MethodGet, "/metrics", "", ""); !strings.Contains(body, `gerbang_policy_refusals_total{when="push"} 1`) {
