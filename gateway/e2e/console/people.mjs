@@ -76,8 +76,9 @@ export class Person {
     return true;
   }
 
-  // seen judges the page in each view.
+  // seen judges the page in each view. One behind another's may be drawn no more, and what is not drawn can't be clicked.
   async seen(name) {
+    await this.page.bringToFront();
     for (const { name: view, viewport, colorScheme } of views) {
       await this.page.setViewportSize(viewport);
       await this.page.emulateMedia({ colorScheme });
