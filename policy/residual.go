@@ -88,17 +88,16 @@ func (s *Set) rest(ctx context.Context, q *question, in AdmitInput, unknown Unkn
 	return rest, false, nil
 }
 
-// supportName is where partial evaluation puts rules of its own, all of which are in the text.
-var supportName = ast.StringTerm("partial")
-
 const rfc3339 = "2006-01-02T15:04:05Z07:00"
 
 // readsInput reports whether what is left to evaluate reads anything unknown, and whether it asks rules or data of the set,
-// which may: a function with an else is left as it is, and so is a comprehension that reads something unknown.
+// which may: a function with an else is left as it is, and so is a comprehension that reads something unknown. The rules of
+// support are no such: partial evaluation has made them, and all of them is in the text.
 func readsInput(partials []ast.Body, support []*ast.Module) (reads, calls bool) {
 	see := func(ref ast.Ref) bool {
 		reads = reads || ref.HasPrefix(ast.InputRootRef)
-		calls = calls || ref.HasPrefix(ast.DefaultRootRef) && (len(ref) < 2 || !ref[1].Equal(supportName))
+		made := slices.ContainsFunc(support, func(m *ast.Module) bool { return ref.HasPrefix(m.Package.Path) })
+		calls = calls || ref.HasPrefix(ast.DefaultRootRef) && !made
 		return false
 	}
 	for _, body := range partials {

@@ -101,10 +101,13 @@ func TestWhatDataSaysIsOfItsSet(t *testing.T) {
 		"over := [x | some x in data.custom.list; x < input.amount]\n\nrefusals contains \"No.\" if count(over) > 0",
 		"over(n) := [x | some x in data.custom.list; x < n]\n\nrefusals contains \"No.\" if count(over(input.amount)) > 0",
 		"most(n) := data.custom.n if n > 3\n\nelse := 4\n\nrefusals contains \"No.\" if count([1 | most(input.amount) < input.amount]) > 0",
+		`refusals contains "No." if data.partial.most(input.amount) < input.amount`,
+		`refusals contains "No." if data.partial.over`,
 	} {
 		rest := map[string]bool{}
 		for _, custom := range []string{`{"list": [5], "n": 5, "banks": {"a": true}, "names": ["a"]}`, `{"list": [500], "n": 500, "banks": {"b": true}, "names": ["b"]}`} {
 			source := rulesOnly("package gerbang\n" + limitsRule + "\nadmit := {\"allow\": count(refusals) == 0, \"reasons\": refusals}\n\n" + rules + "\n")
+			source["partial.rego"] = []byte("package partial\n\nmost(n) := data.custom.n if n > 3\n\nelse := 4\n\nover if count([1 | most(input.amount) < input.amount]) > 0\n")
 			source[dataFile] = []byte(`{"custom": ` + custom + `, "tiers": {"bronze": {"rate_per_second": 1, "burst": 1}}}`)
 			left, err := must(t, source).Residual(t.Context(), request(), Unknown{Body: true, Clock: true})
 			if err != nil || left.Known {
