@@ -123,3 +123,24 @@ func TestOneAnswerForAllWhoAreAlike(t *testing.T) {
 		t.Error("it is kept of another tier")
 	}
 }
+
+// TestWhatVariesIsFoundOutOnce: what was not found out is tried again, and what was is not.
+func TestWhatVariesIsFoundOutOnce(t *testing.T) {
+	t.Parallel()
+	set, in := must(t, rulesOnly("package gerbang\n"+limitsRule+"\nadmit := {\"allow\": input.amount < 5, \"reasons\": [\"No.\"]}\n")), request()
+	in.Amount = new(int64(3))
+	var of studied[Decision]
+	for range studyAt {
+		study(t.Context(), set, &of, &set.admit, in, Decision{})
+	}
+	if !of.varies.Load() || of.known.Load() != nil {
+		t.Fatal("it is not found out that it depends on the amount")
+	}
+	same := request()
+	for range studyAt {
+		study(t.Context(), must(t, Default()), &of, &set.admit, same, Decision{})
+	}
+	if of.known.Load() != nil {
+		t.Error("it is asked again")
+	}
+}

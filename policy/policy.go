@@ -4,8 +4,9 @@
 //
 // A set answers two questions. Limits asks `data.gerbang.limits` with the merchant's record, the mode and the operation,
 // and nothing else, so the answer (rates, quotas, markups and payout limits) is cached until one of them or the set
-// changes. Admit asks `data.gerbang.admit` for each request, with amount, time and fields as well, and its answer is never
-// kept. A question without an answer means no, and so does an error.
+// changes. Admit asks `data.gerbang.admit` for each request, with amount, time and fields as well. Its answer is kept where
+// the rules are found to depend on none of these. What is kept of one merchant answers for all whose records say the same,
+// unless a rule looks at whose record it is. A question without an answer means no, and so does an error.
 package policy
 
 import (

@@ -82,8 +82,9 @@ func (k *keptAnswers) holds(operation Operation, now time.Time) bool {
 
 // studied is an answer that is kept once it is found out to be the same whatever else a request says, and whenever.
 type studied[T any] struct {
-	asked atomic.Uint32
-	known atomic.Pointer[T] // nil for not, or not yet
+	asked  atomic.Uint32
+	known  atomic.Pointer[T] // nil for not, or not yet
+	varies atomic.Bool       // was found out
 }
 
 // newSet prepares the questions.
@@ -258,13 +259,18 @@ func (s *Set) AdmitAndKeep(ctx context.Context, in AdmitInput) (Decision, error)
 // study keeps an answer to a question if it is found out, at this request, to depend on nothing that is unknown. An error
 // here says nothing about this request, which has its answer.
 func study[T any](ctx context.Context, s *Set, of *studied[T], q *question, in AdmitInput, answer T) {
-	if n := of.asked.Add(1); n < studyAt || bits.OnesCount32(n) != 1 {
+	if n := of.asked.Add(1); n < studyAt || bits.OnesCount32(n) != 1 || of.varies.Load() {
 		return
 	}
 	studying, cancel := context.WithTimeout(ctx, s.study)
 	defer cancel()
-	if _, known, err := s.rest(studying, q, in, Unknown{Body: true, Clock: true}); err == nil && known {
+	_, known, err := s.rest(studying, q, in, Unknown{Body: true, Clock: true})
+	switch {
+	case err != nil:
+	case known:
 		of.known.Store(&answer)
+	default:
+		of.varies.Store(true)
 	}
 }
 
