@@ -40,13 +40,9 @@ func aMillionDecisions(b *testing.B, merchants int) {
 			}
 		}
 	}
-	world := impact.World{
-		Base: func(string) *policy.Set { return base }, Used: func(string, bool, string, string) int64 { return 0 },
-		Zone: func(*policy.Merchant) *time.Location { return time.UTC }, Clock: time.UTC,
-	}
 	b.ReportAllocs()
 	for b.Loop() {
-		report, err := impact.Run(b.Context(), impact.Candidate{Set: candidate}, world, past)
+		report, err := impact.Run(b.Context(), impact.Candidate{Set: candidate}, unused(base), past)
 		if err != nil || report.Decisions != many || report.NewlyDenied == 0 {
 			b.Fatal(report.Decisions, err)
 		}

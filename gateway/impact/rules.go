@@ -35,7 +35,7 @@ type residualKey struct {
 	live      bool
 	operation policy.Operation
 	unknown   policy.Unknown
-	moment    time.Time // where the clock is not
+	moment    time.Time // zero where the clock is unknown
 }
 
 // judge asks the candidate's rules about entries of the past, which no other entry changes.
@@ -95,13 +95,13 @@ func (s *simulation) rules(ctx context.Context, p *Past) (judged, error) {
 	case !unknown.Body:
 		return j, err
 	}
-	// Rules may fail where all is looked at that a request may say, and not on what one has said.
+	// Where this fails, the request itself may have been decided: nobody knows.
 	j.same, j.unknown = true, true
 	return j, ctx.Err()
 }
 
-// leaves reports whether the policy of then leaves a text of a request whose body is not known. Of one that had to be named
-// it was not asked.
+// leaves reports whether the policy of then, too, leaves this text of a request whose body is not kept. Where an operation
+// had to be named and was not, that policy was not asked.
 func (s *simulation) leaves(ctx context.Context, p *Past, base *policy.Set, rest string) bool {
 	if base == nil || p.Rule == decision.NotNamed || p.Operation.refusedBy(base) {
 		return false
@@ -116,13 +116,13 @@ func (j judged) decided(in policy.AdmitInput, d policy.Decision) judged {
 	return j
 }
 
-// evaluate asks as admission does: first without the quote, and then, where there was one, with it.
+// evaluate asks about a body as admission does: first without the quote, and then, where there was one, with it.
 func (s *simulation) evaluate(ctx context.Context, p *Past, j judged, in policy.AdmitInput) (judged, error) {
 	answer, err := s.candidate.Set.Admit(ctx, in)
 	if err != nil {
 		return j, fmt.Errorf("impact: %w", err)
 	}
-	if !answer.Allow || p.Input == nil || p.Input.Quote == nil {
+	if !answer.Allow || p.Input.Quote == nil {
 		return j.decided(in, answer), nil
 	}
 	in = in.Quoted(p.Input.Quote)

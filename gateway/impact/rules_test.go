@@ -26,6 +26,14 @@ limits := {"rates": [{"name": "default", "rate_per_second": 20, "burst": 100}], 
 	return set
 }
 
+// unused is a world in which one policy decided and no quota was used.
+func unused(base *policy.Set) impact.World {
+	return impact.World{
+		Base: func(string) *policy.Set { return base }, Used: func(string, bool, string, string) int64 { return 0 },
+		Zone: func(*policy.Merchant) *time.Location { return time.UTC }, Clock: time.UTC,
+	}
+}
+
 // TestWhatIsNotTakenForEqual: a candidate that leaves the text of then decides as then, but for these.
 func TestWhatIsNotTakenForEqual(t *testing.T) {
 	t.Parallel()
@@ -67,11 +75,7 @@ func TestWhatIsNotTakenForEqual(t *testing.T) {
 				c.operation = paid
 			}
 			base, record := c.base(t), &policy.Merchant{ID: "mer_1", Tier: "t", Status: "active", Version: 1, Labels: map[string]string{"risk": "high"}}
-			world := impact.World{
-				Base: func(string) *policy.Set { return base }, Used: func(string, bool, string, string) int64 { return 0 },
-				Zone: func(*policy.Merchant) *time.Location { return time.UTC }, Clock: time.UTC,
-			}
-			got, err := impact.Run(t.Context(), impact.Candidate{Set: c.candidate(t)}, world, func(yield func(impact.Past, error) bool) {
+			got, err := impact.Run(t.Context(), impact.Candidate{Set: c.candidate(t)}, unused(base), func(yield func(impact.Past, error) bool) {
 				yield(impact.Past{
 					At: evening, Merchant: record.ID, Live: true, Operation: c.operation, Version: string(base.Version()), Record: record, Rule: c.rule, N: 1, Input: c.input,
 				}, nil)
@@ -88,10 +92,6 @@ func TestAQuestionOfTheClockIsAskedAnewInTime(t *testing.T) {
 	t.Parallel()
 	base, record := ruled(t, `input.mode == "none"`, "true", "[]"), &policy.Merchant{ID: "mer_1", Tier: "t", Status: "active", Version: 1}
 	from := time.Date(2026, 11, 30, 2, 58, 0, 0, time.UTC)
-	world := impact.World{
-		Base: func(string) *policy.Set { return base }, Used: func(string, bool, string, string) int64 { return 0 },
-		Zone: func(*policy.Merchant) *time.Location { return time.UTC }, Clock: time.UTC,
-	}
 	for rule, denied := range map[string]int64{
 		"input.clock.hour == 3":                                   60,
 		`input.clock.hour == 3; input.clock.minute == 0`:          20,
@@ -99,7 +99,7 @@ func TestAQuestionOfTheClockIsAskedAnewInTime(t *testing.T) {
 		`input.now == "2026-11-30T03:00:06Z"`:                     1,
 		`input.clock.weekday == "Monday"; input.clock.minute > 3`: 40,
 	} {
-		report, err := impact.Run(t.Context(), impact.Candidate{Set: ruled(t, rule, "true", "[]")}, world, func(yield func(impact.Past, error) bool) {
+		report, err := impact.Run(t.Context(), impact.Candidate{Set: ruled(t, rule, "true", "[]")}, unused(base), func(yield func(impact.Past, error) bool) {
 			for at := from; at.Before(from.Add(5 * time.Minute)); at = at.Add(3 * time.Second) {
 				op := impact.Operation{Operation: policy.Operation{Path: status, Kind: "query", Provider: "payments"}}
 				if !yield(impact.Past{At: at, Merchant: record.ID, Live: true, Operation: op, Version: string(base.Version()), Record: record, N: 1}, nil) {
