@@ -20,7 +20,7 @@ MINUTES ?= 5
 ROWS ?= 1000000
 SEEDS ?= 10000
 
-# How many movements the database of make bench-growth has: 10000000 need 40 GB and half an hour more.
+# How many movements the database of make bench-growth has: 10000000 need more than 30 GB and half an hour more.
 MOVEMENTS ?= 1000000
 
 # gerbang dev serves all of bin/plugins, and one provider of payments is enough there:
