@@ -2,9 +2,11 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -42,7 +44,6 @@ func connect(ctx context.Context, url string, options Options) (p pools, err err
 	if options.ReadOnly {
 		config.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
 	}
-	config.AfterConnect = noticeDeadClients
 	writers, clock := config.Copy(), config.Copy()
 	writers.ConnConfig.RuntimeParams["statement_timeout"] = milliseconds(statementTimeout)
 	writers.ConnConfig.RuntimeParams["lock_timeout"] = milliseconds(lockTimeout)
@@ -55,12 +56,51 @@ func connect(ctx context.Context, url string, options Options) (p pools, err err
 	writers.MaxConns = max(2, most-most/2) // one for the shared commits
 	clock.MaxConns, clock.MinConns = 1, 0
 	for pool, config := range map[**pgxpool.Pool]*pgxpool.Config{&p.all: config, &p.writes: writers, &p.clock: clock} {
+		new(attempts).bound(config)
 		if *pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 			p.close()
 			return p, fmt.Errorf("store: connect: %w", err)
 		}
 	}
 	return p, nil
+}
+
+// attempts are those of a pool to connect. A server that is starting or full, or what
+// stands before it, answers each at once and pays for each with a process: what every
+// request would try anew keeps it busy, and what comes after waits in its queue.
+type attempts struct {
+	mu    sync.Mutex
+	begun int32     // since the last that succeeded
+	next  time.Time // when another is made, once those have failed
+}
+
+// attemptPause lies between two attempts of a pool that none has succeeded of.
+const attemptPause = 100 * time.Millisecond
+
+var errNoConnections = errors.New("the database takes no connections at the moment")
+
+// bound lets a pool attempt as many connections as it may have: if it goes on without one
+// that succeeded, then one has failed, and it makes one attempt in each pause.
+func (a *attempts) bound(pool *pgxpool.Config) {
+	pool.BeforeConnect = func(context.Context, *pgx.ConnConfig) error {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		now := time.Now()
+		if a.begun >= pool.MaxConns && now.Before(a.next) {
+			return notBegun{errNoConnections}
+		}
+		a.begun, a.next = a.begun+1, now.Add(attemptPause)
+		return nil
+	}
+	pool.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		if err := noticeDeadClients(ctx, conn); err != nil {
+			return err
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.begun = 0
+		return nil
+	}
 }
 
 func (p pools) close() {

@@ -117,7 +117,8 @@ func (w *Proxy) carry(to, from net.Conn) {
 	}
 }
 
-// Refuse cuts what is connected and lets nobody in.
+// Refuse cuts what is connected and lets nobody in. The server pays for each that tries,
+// as one that is starting does.
 func (w *Proxy) Refuse() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
