@@ -131,7 +131,7 @@ func unclearOf(err error) error {
 // notBegun is the error of a write that never reached the database.
 type notBegun struct{ cause error }
 
-func (e notBegun) Error() string { return "store: not begun in time: " + e.cause.Error() }
+func (e notBegun) Error() string { return "store: not begun: " + e.cause.Error() }
 
 func (e notBegun) Unwrap() error { return e.cause }
 
