@@ -65,22 +65,22 @@ func connect(ctx context.Context, url string, options Options) (p pools, err err
 	return p, nil
 }
 
-// attempts are those of a pool to connect. A server that is starting or full, or what
-// stands before it, answers each at once and pays for each with a process: what every
-// request would try anew keeps it busy, and what comes after waits in its queue.
+// attempts are a pool's to connect. A server that is starting or full answers each at once
+// and pays for each with a process. If every request attempted its own, a server that is
+// back would work off their queue before it serves anybody.
 type attempts struct {
 	mu    sync.Mutex
 	begun int32     // since the last that succeeded
-	next  time.Time // when another is made, once those have failed
+	next  time.Time // when another may be made, once one of them has failed
 }
 
-// attemptPause lies between two attempts of a pool that none has succeeded of.
+// attemptPause lies between two attempts while none succeeds.
 const attemptPause = 100 * time.Millisecond
 
 var errNoConnections = errors.New("the database takes no connections at the moment")
 
-// bound lets a pool attempt as many connections as it may have: if it goes on without one
-// that succeeded, then one has failed, and it makes one attempt in each pause.
+// bound lets a pool attempt as many connections as it may have, and then one in each pause
+// until one succeeds. A pool never attempts more at once, so that one has failed by then.
 func (a *attempts) bound(pool *pgxpool.Config) {
 	pool.BeforeConnect = func(context.Context, *pgx.ConnConfig) error {
 		a.mu.Lock()

@@ -11,6 +11,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 )
 
+// AttemptPause lies between attempts to connect.
+const AttemptPause = attemptPause
+
 // CountReads counts what is read of many rows from now on.
 func (s *Store) CountReads(n *int) { s.queries = dbsqlc.New(readCounter{s.pool, n}) }
 

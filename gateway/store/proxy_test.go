@@ -25,6 +25,7 @@ type proxy struct {
 	cut  *cut
 	cuts int
 	down bool // no connection gets through any more
+	away int  // that were made meanwhile
 	ways []*connection
 }
 
@@ -107,6 +108,34 @@ func (p *proxy) isDown() bool {
 	return p.down
 }
 
+// turnsAway tells whether a connection gets through, and counts those that do not.
+func (p *proxy) turnsAway() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.down {
+		p.away++
+	}
+	return p.down
+}
+
+func (p *proxy) turnedAway() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.away
+}
+
+// refuse ends all connections, and has the next turned away, until it is told not to.
+func (p *proxy) refuse(down bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.down = down
+	if down {
+		for _, c := range p.ways {
+			c.close()
+		}
+	}
+}
+
 // take tells whether this is the message to cut at.
 func (p *proxy) take(kind byte, payload string) *cut {
 	p.mu.Lock()
@@ -126,7 +155,7 @@ func (p *proxy) serve(serving *sync.WaitGroup) {
 		if err != nil {
 			return
 		}
-		if p.isDown() {
+		if p.turnsAway() {
 			client.Close()
 			continue
 		}

@@ -1,0 +1,57 @@
+package store_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+)
+
+// TestAServerThatTakesNoConnectionsIsNotFlooded asks for more than the pools can get
+// of a server that ends each connection at once, and then has it come back.
+func TestAServerThatTakesNoConnectionsIsNotFlooded(t *testing.T) {
+	t.Parallel()
+	p, s, _, url := cuttable(t)
+	const conns = 4 // of both pools together
+	p.refuse(true)
+	begun := time.Now()
+	var group sync.WaitGroup
+	for lane := range 40 {
+		group.Go(func() {
+			for i := range 25 {
+				if _, _, err := s.Reserve(t.Context(), draft(fmt.Sprint(lane, "/", i))); err == nil {
+					t.Error("something is reserved without a database")
+				}
+			}
+		})
+	}
+	group.Wait()
+	pauses := int(time.Since(begun)/store.AttemptPause) + 1
+	// Both pools may make each of their attempts twice: pgx cancels over another connection what broke.
+	if n, most := p.turnedAway(), 2*(conns+2*pauses); n == 0 || n > most {
+		t.Errorf("1000 reservations attempted %d connections in %v, want at most %d", n, time.Since(begun), most)
+	}
+	if n := count(t, url, rows); n != 0 {
+		t.Errorf("%d rows, want none", n)
+	}
+	p.refuse(false)
+	for back := time.Now(); ; {
+		_, ours, err := s.Reserve(t.Context(), draft("INV/1"))
+		if ours {
+			break
+		}
+		if time.Since(back) > 5*time.Second {
+			t.Fatalf("%v, 5 s after the server was back", err)
+		}
+	}
+	for i := range 4 * conns { // nothing holds back what succeeds
+		group.Go(func() {
+			if _, ours, err := s.Reserve(t.Context(), draft(fmt.Sprint("INV/2/", i))); !ours {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+}
