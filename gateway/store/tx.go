@@ -18,6 +18,9 @@ import (
 // on either engine.
 const maxRetries = 50
 
+// maxPause bounds the wait before a transaction is tried again.
+const maxPause = time.Second
+
 // Tx runs work in one serializable transaction, and again after a conflict:
 // work must only use the queries it is given and leave nothing behind when it
 // is called anew. A nil error means that the transaction is committed.
@@ -47,7 +50,7 @@ func (s *Store) within(ctx context.Context, options pgx.TxOptions, work func(pgx
 		tx := cockroachTx{first}
 		return crdb.ExecuteInTx(ctx, tx, func() error { return work(tx.Tx) })
 	}
-	tx := &postgresTx{begin: begin, current: first}
+	tx := &postgresTx{begin: begin, current: first, begun: time.Now()}
 	return crdb.ExecuteInTx(ctx, tx, func() error { return retryable(work(tx.current)) })
 }
 
@@ -66,6 +69,7 @@ func (t cockroachTx) Exec(ctx context.Context, sql string, args ...any) error {
 type postgresTx struct {
 	begin    func(context.Context) (pgx.Tx, error)
 	current  pgx.Tx
+	begun    time.Time // the current one
 	attempts int
 }
 
@@ -86,18 +90,25 @@ func (t *postgresTx) restart(ctx context.Context) error {
 		return err
 	}
 	t.attempts++
-	pause := time.Duration(rand.Int64N(int64(time.Millisecond) * int64(min(t.attempts, 20)))) //nolint:gosec // jitter needs no secrecy
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(pause):
+	case <-time.After(t.pause()):
 	}
 	next, err := t.begin(ctx)
 	if err != nil {
 		return err
 	}
-	t.current = next
+	t.current, t.begun = next, time.Now()
 	return nil
+}
+
+// pause is random, up to the time that the lost attempt took, doubled with each attempt.
+// Pauses of a fixed length are too short where a machine is slow: the same transactions
+// meet again, and one of them may lose each time.
+func (t *postgresTx) pause() time.Duration {
+	longest := min(time.Since(t.begun)<<min(t.attempts, 6), maxPause)
+	return rand.N(longest + 1) //nolint:gosec // jitter needs no secrecy
 }
 
 // Commit is called after RELEASE has committed; there is nothing left to do.
