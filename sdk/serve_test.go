@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -244,38 +245,42 @@ func TestPanicStaysInItsCall(t *testing.T) {
 // what it knows before the gateway stops waiting.
 func TestHandlersOwnWordArrives(t *testing.T) {
 	t.Parallel()
-	h := rightHandlers()
-	h.Calls["/shop/pay"] = func(ctx context.Context, _ Call) Result {
-		<-ctx.Done()
-		return DidNotSend(BlameUpstream, "no token in time")
-	}
-	c := connect(t, h, nil)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	if r, err := c.Call(ctx, Call{Operation: "/shop/pay"}); err != nil || r.Outcome != NotSent {
-		t.Errorf("got %+v, %v", r, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		h := rightHandlers()
+		h.Calls["/shop/pay"] = func(ctx context.Context, _ Call) Result {
+			<-ctx.Done()
+			return DidNotSend(BlameUpstream, "no token in time")
+		}
+		c := connect(t, h, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if r, err := c.Call(ctx, Call{Operation: "/shop/pay"}); err != nil || r.Outcome != NotSent {
+			t.Errorf("got %+v, %v", r, err)
+		}
+	})
 }
 
 func TestMargin(t *testing.T) {
 	t.Parallel()
-	for limit, want := range map[time.Duration]time.Duration{
-		time.Second: 900 * time.Millisecond, 10 * time.Second: 10*time.Second - maxMargin, time.Hour: time.Hour - maxMargin,
-	} {
-		outer, cancel := context.WithTimeout(t.Context(), limit)
-		inner, stop := withMargin(outer)
-		deadline, ok := inner.Deadline()
-		if left := time.Until(deadline); !ok || left > want || left < want-limit/20 {
-			t.Errorf("%v of %v is left, want %v", left, limit, want)
+	synctest.Test(t, func(t *testing.T) {
+		for limit, want := range map[time.Duration]time.Duration{
+			time.Second: 900 * time.Millisecond, 10 * time.Second: 10*time.Second - maxMargin, time.Hour: time.Hour - maxMargin,
+		} {
+			outer, cancel := context.WithTimeout(t.Context(), limit)
+			inner, stop := withMargin(outer)
+			deadline, ok := inner.Deadline()
+			if left := time.Until(deadline); !ok || left != want {
+				t.Errorf("%v of %v is left, want %v", left, limit, want)
+			}
+			stop()
+			cancel()
 		}
-		stop()
-		cancel()
-	}
-	inner, stop := withMargin(context.Background())
-	defer stop()
-	if _, ok := inner.Deadline(); ok {
-		t.Error("a deadline out of nothing")
-	}
+		inner, stop := withMargin(context.Background())
+		defer stop()
+		if _, ok := inner.Deadline(); ok {
+			t.Error("a deadline out of nothing")
+		}
+	})
 }
 
 func TestMissingServices(t *testing.T) {
