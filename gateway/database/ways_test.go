@@ -96,8 +96,8 @@ func TestCockroachRunsAsASingleNode(t *testing.T) {
 if [ "$1" = version ]; then echo v24.3.5; exit; fi
 for a; do echo "$a" >>"`+bin+`/args"; done
 for a; do case "$a" in --listening-url-file=*) file=${a#*=};; esac; done
-echo "postgresql://root@`+node.addr+`/defaultdb?sslmode=disable" >"$file"
 trap 'echo drained >"`+bin+`/end"; exit 0' TERM
+echo "postgresql://root@`+node.addr+`/defaultdb?sslmode=disable" >"$file"
 while :; do sleep 0.05; done
 `)
 	o.Getenv = environment{"PATH": os.Getenv("PATH"), BinaryVariable: binary, "SECRET": "x"}.get

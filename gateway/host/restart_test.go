@@ -22,9 +22,7 @@ import (
 
 func TestKillDuringCall(t *testing.T) {
 	t.Parallel()
-	tune := calm
-	tune.restartWait = standard.restartWait
-	h := one(t, tune)
+	h := one(t, calm)
 	before := h.Status()[0].PID
 	result := background(t, h, "deaf")
 	inFlight(t, h, 1)
