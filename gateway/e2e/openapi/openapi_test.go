@@ -110,12 +110,7 @@ func run(t *testing.T, tools, name string, arguments ...string) []byte {
 // startProxy starts Prism before the gateway, and returns its URL.
 func startProxy(t *testing.T, tools, document, upstream string) string {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	free.Close()
+	address := harness.FreeAddress(t)
 	_, port, _ := net.SplitHostPort(address)
 	command := exec.Command(program(tools, "prism"), "proxy", document, upstream, "--host", "127.0.0.1", "--port", port)
 	command.Dir = t.TempDir()

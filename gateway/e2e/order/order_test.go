@@ -15,12 +15,16 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
+// delay is how long the provider takes for results to come, by its own clock. Tests advance
+// that, and by little, so that its bills are those of the month.
+const delay = "1m"
+
 // TestOrders drives one program as merchants do who sell airtime, tokens and
 // bills. The checks run side by side, each with merchants of its own.
 func TestOrders(t *testing.T) { //nolint:tparallel // its last look comes when all checks are through
 	t.Parallel()
 	p := harness.Start(t, harness.Settings{})
-	upstream(t, p, "delay", harness.Fields{"delay": "1s"})
+	upstream(t, p, "delay", harness.Fields{"delay": delay})
 	checkEachSort(t, p) // alone, because it also looks at the deposit that all share
 	t.Run("checks", func(t *testing.T) { checkOrders(t, p) })
 	p.WantCleanLedger(t)
@@ -97,6 +101,7 @@ func sells(t *testing.T, s harness.Shop, g goods, is scenario, sn *regexp.Regexp
 	placeOrder(t, s, g, reference, "X-Callback-URL", s.SandboxURL+"/inbox/orders")
 	if is.delayed {
 		wantFunds(t, s, "while it is pending", g.during(before))
+		upstream(t, s.Program, "clock", harness.Fields{"advance": delay})
 	}
 	o := awaitOrder(t, s, g, reference, is.ends, harness.PaidWithin)
 	after, spent := before, int64(0)
@@ -119,6 +124,8 @@ func sells(t *testing.T, s harness.Shop, g goods, is scenario, sn *regexp.Regexp
 	}
 	if g.qty != 0 { // a bill has no number that is taken back by itself
 		upstream(t, s.Program, "refund", harness.Fields{"reference": g.target})
+	} else {
+		upstream(t, s.Program, "clock", harness.Fields{"advance": delay})
 	}
 	harness.Await(t, harness.PaidWithin, "reversed_at", func() bool { o = statusOfOrder(t, s, g, reference); return o.ReversedAt != "" })
 	if o.Status != "Success" {

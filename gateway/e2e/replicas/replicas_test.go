@@ -25,7 +25,7 @@ import (
 func TestReplicasUnderLoad(t *testing.T) {
 	t.Parallel()
 	databaseURL := dbtest.New(t, "", nil)
-	d := harness.NewDeployment(t)
+	d := harness.NewDeploymentOf(t, "payments", "--latency=10s") // what is held must be so until the kill
 	replicas := d.Start(t, databaseURL, databaseURL, databaseURL)
 	stays, leaves, dies := replicas[0], replicas[1], replicas[2]
 	s := d.NewShop(t, stays, "scale")
