@@ -285,6 +285,9 @@ func TestPidFileOfSomethingElse(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+		for len(commandLine(cmd.Process.Pid)) == 0 { // the kernel is about to write it
+			runtime.Gosched()
+		}
 		return cmd.Process.Pid
 	}
 	write := func(pid string) {
