@@ -3,6 +3,7 @@ package restore_test
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -255,9 +256,15 @@ func TestRecovery(t *testing.T) {
 	harness.Await(t, harness.ReadyWithin, "another", second.Serves)
 	for _, p := range []*harness.Program{first, second} {
 		at := s.shop.At(p)
-		if status, body, _ := p.Get(t, p.ConsoleURL+"/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(string(body), "gerbang recovery open") {
-			t.Errorf("/readyz: %d %s", status, body)
-		}
+		harness.Await(t, harness.ReadyWithin, "a replica that waits for the recovery alone", func() bool {
+			status, body, _ := p.Get(t, p.ConsoleURL+"/readyz")
+			var said adminapi.Readiness
+			if err := json.Unmarshal(body, &said); err != nil {
+				t.Fatalf("%s: %v", body, err)
+			}
+			wrong := slices.DeleteFunc(said.Checks, func(c adminapi.Check) bool { return c.OK })
+			return status == http.StatusServiceUnavailable && len(wrong) == 1 && strings.Contains(wrong[0].Detail, "gerbang recovery open")
+		})
 		for _, f := range []harness.Fields{lost, late} {
 			harness.ProviderUnavailable.Want(t, "a transfer in recovery", at.Ask(t, "/wallet1/transfer/wallet", f), f["external_id"].(string))
 		}
