@@ -21,9 +21,8 @@ import (
 )
 
 // defaultEvaluation bounds one evaluation of a policy. A rule that takes longer is at
-// fault, and the request is refused. Rules take less than a thousandth of it; the rest is
-// for a gateway whose processors are taken.
-const defaultEvaluation = time.Second
+// fault, and the request is refused.
+const defaultEvaluation = 250 * time.Millisecond
 
 // Quotas counts the units that merchants have used, exactly over all replicas. A
 // reserved unit is used until it is released. A release is finished also after its
@@ -40,7 +39,7 @@ type Config struct {
 	// Location is the time zone of the hour and weekday that policies see, and of the
 	// months of merchants that name no other; Jakarta unless given.
 	Location *time.Location
-	// Evaluation bounds one evaluation of the policy, a second unless given.
+	// Evaluation bounds one evaluation of the policy, 250 ms unless given.
 	Evaluation time.Duration
 	// Namer makes the ids of decisions. Without it they are made under a key of
 	// nobody's, and can't be explained.

@@ -378,7 +378,7 @@ func TestHostKilled(t *testing.T) {
 	}
 	select {
 	case <-died:
-	case <-time.After(patience):
-		t.Error("the plugin outlives its host")
+	case <-time.After(3 * time.Second):
+		t.Error("the plugin lives 3 s after its host")
 	}
 }

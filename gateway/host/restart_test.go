@@ -22,7 +22,9 @@ import (
 
 func TestKillDuringCall(t *testing.T) {
 	t.Parallel()
-	h := one(t, calm)
+	tune := calm
+	tune.restartWait = standard.restartWait
+	h := one(t, tune)
 	before := h.Status()[0].PID
 	result := background(t, h, "deaf")
 	inFlight(t, h, 1)

@@ -153,16 +153,14 @@ var (
 // ended meanwhile: who wrote must learn what became of it, and a try is bounded in
 // time. What has waited so long that its context ended before a try is not written.
 func (w *writer) commit(write *sharedWrite) error {
-	var locked time.Time // when its row was found locked
+	begun := time.Now()
 	for {
 		err := w.try(write)
 		switch {
 		case errors.Is(err, errByItself):
 			write.alone = true
 		case errors.Is(err, errAgain):
-		case lockedOut(err) && write.ctx.Err() == nil && locked.IsZero():
-			locked = time.Now()
-		case !lockedOut(err) || write.ctx.Err() != nil || time.Since(locked) > commitTimeout:
+		case !lockedOut(err) || write.ctx.Err() != nil || time.Since(begun) > commitTimeout:
 			if unable(err) {
 				w.broken.Store(&breakage{at: time.Now(), err: err})
 			}

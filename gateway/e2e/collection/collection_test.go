@@ -1,7 +1,6 @@
 package collection_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -340,19 +339,10 @@ func checkDeniedCollection(t *testing.T, p *harness.Program, edit *harness.Polic
 	edit.Change(t, func(_ map[string]map[string]any, amounts map[string]any) {
 		amounts["/wallet2/create"] = map[string]any{"max": 40_000}
 	})
-	beyond := collectionBody(s, harness.Fields{"amount": 40_001})
-	input, err := json.Marshal(beyond)
-	if err != nil {
-		t.Fatal(err)
-	}
-	harness.Await(t, harness.ReadyWithin, "the policy", func() bool { // other tests want it soon
-		said, err := s.Admin().TryPolicy(t.Context(), adminapi.PolicyCase{Merchant: s.MerchantID, Operation: "/wallet2/create", Input: input})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return !said.Allow
+	harness.Await(t, 2*harness.PolicyLiveWithin, "the policy", func() bool {
+		return s.Ask(t, "/wallet2/create", collectionBody(s, harness.Fields{"amount": 40_001})).Code == fault.PolicyDenied
 	})
-	a := refuses(t, s, "beyond the policy's bound", "/wallet2/create", beyond, harness.PolicyDenied)
+	a := refuses(t, s, "beyond the policy's bound", "/wallet2/create", collectionBody(s, harness.Fields{"amount": 40_001}), harness.PolicyDenied)
 	if !strings.Contains(a.Message, "at most 40000") || a.Header.Get("X-Svc-Decision-Id") == "" {
 		t.Errorf("beyond the policy's bound: %s, %v", a, a.Header)
 	}

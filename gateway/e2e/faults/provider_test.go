@@ -26,8 +26,8 @@ func TestProviderFaults(t *testing.T) {
 		}
 	}
 	l.WantInContract(t, 15*time.Second, fault.ProviderTimeout, fault.ProviderUnavailable)
-	inTime(t, "another client was not served", func() time.Duration { return hangUp(t, l) })
-	inTime(t, "a call was turned away for want of a plugin", func() time.Duration { return killPlugin(t, l) })
+	hangUp(t, l)
+	killPlugin(t, l)
 	l.Resolve(t)
 	for _, a := range l.Attempts {
 		l.AwaitStatus(t, a.Order["external_id"].(string), "PENDING", time.Second)
@@ -56,24 +56,8 @@ func meets(t *testing.T, l *harness.Load, name, kind string) {
 	}
 }
 
-// inTime does again what took longer than 2 s: others use the machine, too, so only what is
-// late each time is a fault.
-func inTime(t *testing.T, what string, do func() time.Duration) {
-	t.Helper()
-	const most, tries = 2 * time.Second, 3
-	for range tries {
-		took := do()
-		t.Logf("%s for %v", what, took.Round(time.Millisecond))
-		if took <= most {
-			return
-		}
-	}
-	t.Errorf("%d times %s for more than %v", tries, what, most)
-}
-
-// hangUp ends a client's request while the provider works on it, and tells how long another
-// client waited meanwhile.
-func hangUp(t *testing.T, l *harness.Load) time.Duration {
+// hangUp ends a client's request while the provider works on it.
+func hangUp(t *testing.T, l *harness.Load) {
 	t.Helper()
 	l.AwaitClosedBreaker(t, "payments")
 	l.Inject(t, "latency", harness.FaultOperations["payment_link"], 1)
@@ -91,7 +75,7 @@ func hangUp(t *testing.T, l *harness.Load) time.Duration {
 	}
 	// Others are served meanwhile.
 	other := l.NewAttempt("qris")
-	if l.Try(t.Context(), other); other.Err != nil || !other.First.Success {
+	if l.Try(t.Context(), other); other.Err != nil || !other.First.Success || other.Took > 2*time.Second {
 		t.Errorf("another client: %v, %v after %v", other.First, other.Err, other.Took)
 	}
 	// Nobody asks for it, and yet it is made.
@@ -107,12 +91,10 @@ func hangUp(t *testing.T, l *harness.Load) time.Duration {
 	if again, err := l.Post(t.Context(), "/payments/create", a.Order); err != nil || !again.Replayed() {
 		t.Errorf("the same request again: %s, %v; want its first answer", again, err)
 	}
-	return other.Took
 }
 
-// killPlugin kills the plugin while a call is inside, and tells for how long the next ones
-// were turned away.
-func killPlugin(t *testing.T, l *harness.Load) (away time.Duration) {
+// killPlugin kills the plugin while a call is inside.
+func killPlugin(t *testing.T, l *harness.Load) {
 	t.Helper()
 	l.AwaitClosedBreaker(t, "payments")
 	l.Inject(t, "latency", harness.FaultOperations["payment_link"], 1)
@@ -122,27 +104,24 @@ func killPlugin(t *testing.T, l *harness.Load) (away time.Duration) {
 		close(answered)
 	}()
 	l.AwaitInFlight(t, 1)
-	ends := func() int { return l.LogCount(`"msg":"plugin ended"`) }
-	before := ends()
 	harness.KillProcess(t, l.OneProcess(t, "the plugin", harness.Process.IsPlugin))
 	killed := time.Now()
-	harness.Await(t, harness.ReadyWithin, "a call that works", func() bool {
-		next, noticed := l.NewAttempt("qris"), ends() > before
+	for { // the next call works within 2 s
+		next := l.NewAttempt("qris")
 		if l.Try(t.Context(), next); next.Err != nil {
 			t.Fatalf("after the plugin was killed: %v", next.Err)
 		}
-		if !next.First.Success {
-			away = time.Since(killed)
+		if next.First.Success {
+			break
 		}
-		if !next.First.Success && (noticed || next.First.Code != fault.ProviderTimeout) { // else it went inside, too
-			harness.ProviderUnavailable.Want(t, "without a plugin", *next.First, next.Order["external_id"].(string))
+		if time.Since(killed) > 2*time.Second {
+			t.Fatalf("%v after the plugin was killed: %s", time.Since(killed), next.First)
 		}
-		return next.First.Success
-	})
+		<-time.After(50 * time.Millisecond)
+	}
 	t.Logf("%v after the plugin was killed a call worked", time.Since(killed).Round(time.Millisecond))
 	<-answered
 	if a.Err != nil || !a.First.Success && a.First.Code != fault.ProviderTimeout {
 		t.Errorf("the call that was inside: %v, %v", a.First, a.Err)
 	}
-	return away
 }

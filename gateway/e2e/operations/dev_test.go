@@ -106,7 +106,7 @@ func replacePlugin(t *testing.T, p *harness.Program) (sha256 string) {
 	})
 	runs := func(want string) {
 		t.Helper()
-		harness.Await(t, harness.ReadyWithin, "the plugin "+want, func() bool { // meanwhile no payment may fail
+		harness.Await(t, harness.PaidWithin, "the plugin "+want, func() bool {
 			one, err := p.Plugin(t, "payments")
 			return err == nil && one.Running && one.SHA256 == want
 		})

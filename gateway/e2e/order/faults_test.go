@@ -141,7 +141,7 @@ func markedUp(t *testing.T, p *harness.Program, edit *harness.PolicyData) {
 		}
 		return price
 	}
-	harness.Await(t, harness.ReadyWithin, "the markup", func() bool { return priceOf("xld10") == 11_550 }) // other tests want it soon
+	harness.Await(t, 2*harness.PolicyLiveWithin, "the markup", func() bool { return priceOf("xld10") == 11_550 })
 	if priceOf("pln20") != 20_200 || priceOf("pln") != 2_500 {
 		t.Errorf("with a markup pln20 costs %d, and the fee of pln is %d", priceOf("pln20"), priceOf("pln"))
 	}

@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
@@ -66,10 +64,10 @@ func TestQuota(t *testing.T) {
 		t.Errorf("test mode has no quota of its own: %s", a)
 	}
 	limit(2)
-	awaitLimit(t, s, 2)
+	harness.Await(t, harness.PolicyLiveWithin, "the lower limit", func() bool { return usedQuota(t, s)[1] == "2" })
 	wantUsed(t, s, 3, 2)
 	limit(4)
-	harness.Await(t, harness.ReadyWithin, "the higher limit", func() bool { return s.Ask(t, "/payments/create", s.PaymentBody(nil)).Success })
+	harness.Await(t, harness.PolicyLiveWithin, "the higher limit", func() bool { return s.Ask(t, "/payments/create", s.PaymentBody(nil)).Success })
 	wantUsed(t, s, 4, 4)
 	ownLimits(t, s)
 }
@@ -93,7 +91,7 @@ func ownLimits(t *testing.T, s harness.Shop) {
 		t.Errorf("beyond the merchant's own limit: %s", a)
 	}
 	operate("--quota", "sales=50", "--for", "1s", "--reason", "a moment")
-	awaitLimit(t, s, 4)
+	harness.Await(t, harness.PolicyLiveWithin, "the end of a limit", func() bool { return usedQuota(t, s)[1] == "4" })
 	if a := s.Ask(t, "/payments/create", s.PaymentBody(nil)); a.Code != fault.QuotaExceeded {
 		t.Errorf("after the merchant's own limit has expired: %s", a)
 	}
@@ -106,22 +104,10 @@ func ownLimits(t *testing.T, s harness.Shop) {
 	}
 	operate("--remove", "default", "--reason", "over")
 	// A bucket that was empty begins to fill at the tier's pace.
-	harness.Await(t, harness.ReadyWithin, "the tier's rate", func() bool { return s.Ask(t, "/payments/create", s.PaymentBody(nil)).Success })
+	harness.Await(t, harness.PolicyLiveWithin, "the tier's rate", func() bool { return s.Ask(t, "/payments/create", s.PaymentBody(nil)).Success })
 	if text, err := s.Run(t, "merchant", "limit", s.MerchantID, "--quota", "sale=5", "--reason", "misspelt"); err == nil || !strings.Contains(text, "it has no quota sale") {
 		t.Errorf("a misspelt quota: %v, %s", err, text)
 	}
-}
-
-// awaitLimit waits until a limit of the quota is in force; other tests want that soon.
-func awaitLimit(t *testing.T, s harness.Shop, limit int64) {
-	t.Helper()
-	harness.Await(t, harness.ReadyWithin, fmt.Sprintf("the limit %d", limit), func() bool {
-		stand, err := s.Admin().Quotas(t.Context(), s.MerchantID, s.Mode())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return slices.ContainsFunc(stand.Quotas, func(q adminapi.Quota) bool { return q.Quota == "sales" && q.Limit != nil && *q.Limit == limit })
-	})
 }
 
 // usedQuota is the line of the quota that an operator reads.

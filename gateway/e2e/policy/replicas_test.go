@@ -99,7 +99,7 @@ func (r *quotaRun) limit(t *testing.T, quota int, replicas ...*harness.Program) 
 	r.MustRun(t, "", nil, "merchant", "limit", r.MerchantID, "--quota", fmt.Sprintf("wallet2=%d", quota),
 		"--rate", "1000000/s", "--burst", "1000000", "--reason", "for a test")
 	for _, p := range replicas {
-		harness.Await(t, harness.ReadyWithin, "the merchant's own limit", func() bool { // other tests want it soon
+		harness.Await(t, harness.ActsWithin, "the merchant's own limit", func() bool {
 			a := r.Shop.At(p).Ask(t, "/wallet2/status", harness.Fields{"external_id": "none"})
 			return strings.Contains(a.Header.Get("RateLimit-Policy"), "q=1000000")
 		})

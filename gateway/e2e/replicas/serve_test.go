@@ -331,7 +331,7 @@ func finishesWhatIsUnderWay(t *testing.T, s harness.Shop, other *harness.Program
 	if err != nil {
 		t.Fatal(err)
 	}
-	harness.Await(t, harness.StopsWithin, "a closed door", func() bool {
+	harness.Await(t, time.Second, "a closed door", func() bool {
 		conn, err := net.Dial("tcp", target.Host)
 		if err == nil {
 			conn.Close()
@@ -381,7 +381,7 @@ func TestStopIsToldFirst(t *testing.T) {
 		}
 		return response.StatusCode, string(text)
 	}
-	harness.Await(t, harness.StopsWithin, "not ready", func() bool {
+	harness.Await(t, time.Second, "not ready", func() bool {
 		status, body := ready()
 		return status == http.StatusServiceUnavailable && strings.Contains(body, "is told to stop")
 	})
