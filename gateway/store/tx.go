@@ -69,7 +69,7 @@ func (t cockroachTx) Exec(ctx context.Context, sql string, args ...any) error {
 type postgresTx struct {
 	begin    func(context.Context) (pgx.Tx, error)
 	current  pgx.Tx
-	begun    time.Time // the current one
+	begun    time.Time // when current was
 	attempts int
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
-// delay is how long the provider takes for results to come, by its own clock. Tests advance
-// that, and by little, so that its bills are those of the month.
+// delay is how long results take by the simulator's clock, which the test advances. It is
+// short because a bill is of a month, and ten of them must not reach the next.
 const delay = "1m"
 
 // TestOrders drives one program as merchants do who sell airtime, tokens and
