@@ -39,6 +39,13 @@ type Input struct {
 	Bare                     bool
 }
 
+// kept is an input that is not written yet. What its request was answered is known a moment later.
+type kept struct {
+	Input
+	answered bool
+	left     bool // by TakeAnswered, once
+}
+
 // Log counts decisions and keeps the inputs of some refused ones until they are taken to be written. What does not fit is
 // dropped and counted: a flood costs neither memory nor rows. Any number of goroutines may use it; a nil log keeps nothing.
 type Log struct {
@@ -47,7 +54,7 @@ type Log struct {
 	series atomic.Int64
 
 	mu     sync.Mutex // of the inputs
-	inputs []Input
+	inputs []kept
 	second int64
 	kept   int // of this second
 
@@ -132,7 +139,7 @@ func (l *Log) Keep(in Input) bool {
 		return false
 	}
 	l.kept++
-	l.inputs = append(l.inputs, in)
+	l.inputs = append(l.inputs, kept{Input: in, answered: in.Bare})
 	return true
 }
 
@@ -158,7 +165,8 @@ func (l *Log) note(id ID, change func(in *Input)) {
 	defer l.mu.Unlock()
 	for i := len(l.inputs) - 1; i >= max(0, len(l.inputs)-lookedBack); i-- {
 		if l.inputs[i].ID == id {
-			change(&l.inputs[i])
+			change(&l.inputs[i].Input)
+			l.inputs[i].answered = true
 			return
 		}
 	}
@@ -172,7 +180,19 @@ type Minute struct {
 }
 
 // Take takes all that was counted and kept, by minutes.
-func (l *Log) Take() []Minute {
+func (l *Log) Take() []Minute { return l.take(func(*kept) bool { return true }) }
+
+// TakeAnswered takes what Take does, but leaves the inputs of requests that are not answered yet. One that never will be, because
+// its request was cut, is left once.
+func (l *Log) TakeAnswered() []Minute {
+	return l.take(func(in *kept) bool {
+		taken := in.answered || in.left
+		in.left = true
+		return taken
+	})
+}
+
+func (l *Log) take(which func(*kept) bool) []Minute {
 	if l == nil {
 		return nil
 	}
@@ -200,11 +220,15 @@ func (l *Log) Take() []Minute {
 	l.mu.Lock()
 	inputs := l.inputs
 	l.inputs = nil
-	l.mu.Unlock()
-	for _, in := range inputs {
-		m := of(in.At.Unix() / 60)
-		m.Inputs = append(m.Inputs, in)
+	for i := range inputs {
+		if in := &inputs[i]; which(in) {
+			m := of(in.At.Unix() / 60)
+			m.Inputs = append(m.Inputs, in.Input)
+		} else {
+			l.inputs = append(l.inputs, *in)
+		}
 	}
+	l.mu.Unlock()
 	out := make([]Minute, 0, len(minutes))
 	for _, m := range minutes {
 		out = append(out, *m)

@@ -66,7 +66,7 @@ func (w *Writer) Run(ctx context.Context) error {
 			w.end(ctx)
 			return nil
 		case <-write.C:
-			w.Write(ctx)
+			w.write(ctx, w.log.TakeAnswered())
 		case <-forget.C:
 			if err := w.storage.Forget(ctx, w.now().Add(-Kept)); err != nil && ctx.Err() == nil {
 				w.said.WarnContext(ctx, "decisions that are too old stay in the log", "error", err)
@@ -82,10 +82,12 @@ func (w *Writer) end(ctx context.Context) {
 	w.Write(ctx)
 }
 
-// Write writes what was counted and kept since the last time. What can't be written is tried again the next time, as long
-// as it is not too much.
-func (w *Writer) Write(ctx context.Context) {
-	for _, minute := range w.log.Take() {
+// Write writes all that was counted and kept since the last time.
+func (w *Writer) Write(ctx context.Context) { w.write(ctx, w.log.Take()) }
+
+// write writes what was taken. What can't be written is tried again the next time, as long as it is not too much.
+func (w *Writer) write(ctx context.Context, taken []Minute) {
+	for _, minute := range taken {
 		for len(minute.Counted) > seriesAPart {
 			w.add(Minute{Start: minute.Start, Counted: minute.Counted[:seriesAPart]})
 			minute.Counted = minute.Counted[seriesAPart:]

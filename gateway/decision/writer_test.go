@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
 )
@@ -46,15 +49,23 @@ func decided(t *testing.T, parts []decision.Part) (n, inputs int) {
 				n += int(of.N)
 			}
 		}
-		if part.Inputs != nil {
-			opened, err := decision.UnpackInputs(bytes.TrimPrefix(part.Inputs, []byte("sealed")))
-			if err != nil {
-				t.Fatal(err)
-			}
-			inputs += len(opened)
-		}
 	}
-	return n, inputs
+	return n, len(inputsOf(t, parts))
+}
+
+func inputsOf(t *testing.T, parts []decision.Part) (all []decision.Input) {
+	t.Helper()
+	for _, part := range parts {
+		if part.Inputs == nil {
+			continue
+		}
+		opened, err := decision.UnpackInputs(bytes.TrimPrefix(part.Inputs, []byte("sealed")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, opened...)
+	}
+	return all
 }
 
 func sealing(plain []byte) ([]byte, error) { return append([]byte("sealed"), plain...), nil }
@@ -70,7 +81,9 @@ func TestTheLogIsWritten(t *testing.T) {
 		once := func(merchant string) {
 			s := series(merchant, decision.Policy(1))
 			log.Count(time.Now(), s)
-			log.Keep(decision.Input{At: time.Now(), Series: s, Amount: new(int64(5)), Fields: map[string]any{"a": "b"}})
+			id := decision.ID(uuid.New())
+			log.Keep(decision.Input{ID: id, At: time.Now(), Series: s, Amount: new(int64(5)), Fields: map[string]any{"a": "b"}})
+			log.Failed(id, "request-1", "POLICY_DENIED", "No.")
 		}
 		once("mer_a")
 		time.Sleep(11 * time.Second)
@@ -93,6 +106,51 @@ func TestTheLogIsWritten(t *testing.T) {
 		if n, inputs := decided(t, to.parts); n != 3 || inputs != 3 {
 			t.Errorf("at the end %d decisions and %d inputs are written", n, inputs)
 		}
+	})
+}
+
+// TestInputsAreWrittenWithTheirAnswer: a log that is written between a refusal and its answer leaves the input for the next
+// time, once, and has it at the end.
+func TestInputsAreWrittenWithTheirAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log, to := decision.NewLog(), &pages{}
+		writer := decision.NewWriter(log, to, sealing, time.Now, slog.New(slog.DiscardHandler))
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- writer.Run(ctx) }()
+		refused := func(merchant string) decision.ID {
+			id, s := decision.ID(uuid.New()), series(merchant, decision.Policy(1))
+			log.Count(time.Now(), s)
+			log.Keep(decision.Input{ID: id, At: time.Now(), Series: s})
+			return id
+		}
+		wants := func(when string, decisions, inputs int, codes ...string) {
+			t.Helper()
+			var got []string
+			for _, in := range inputsOf(t, to.parts) {
+				got = append(got, in.Merchant+" "+in.Code)
+			}
+			slices.Sort(got)
+			if n, kept := decided(t, to.parts); n != decisions || kept != inputs || !slices.Equal(got, codes) {
+				t.Errorf("%s %d decisions and %d inputs are written: %q", when, n, kept, got)
+			}
+		}
+		answered := refused("mer_answered")
+		refused("mer_cut")
+		replayed := refused("mer_replayed")
+		time.Sleep(11 * time.Second)
+		wants("before the answers", 3, 0)
+		log.Failed(answered, "request-1", "POLICY_DENIED", "No.")
+		log.Answered(replayed)
+		time.Sleep(10 * time.Second)
+		wants("after the answers", 3, 3, "mer_answered POLICY_DENIED", "mer_cut ", "mer_replayed ")
+		refused("mer_last")
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		wants("at the end", 4, 4, "mer_answered POLICY_DENIED", "mer_cut ", "mer_last ", "mer_replayed ")
 	})
 }
 
