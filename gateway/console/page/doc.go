@@ -9,5 +9,8 @@
 // code, needs one that is at most ten minutes old and is not the one somebody signed in
 // with.
 //
+// A session ends twelve hours after it began, and an hour after its visitor did the last
+// thing: a page that renews itself does not count, and changes nothing of the session.
+//
 // It must not know what a console is about.
 package page

@@ -710,6 +710,71 @@ func TestASession(t *testing.T) {
 	}
 }
 
+// TestAPageThatRenewsItselfTakesNothing: what a form leaves in a session is there for the page that follows it, whether a
+// part of the page before is asked for in between, or was and is answered only then; and that part keeps no session alive.
+func TestAPageThatRenewsItselfTakesNothing(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	_, secret, _ := s.newcomer(t, "ada@example.com", tenants.RoleOwner)
+	kept := recorded{SessionStore: s.store.Sessions()}
+	site := s.siteOver(t, "merchants", false, &kept)
+	const told = "It is paid."
+	meanwhile := func() {}
+	site.Handle("POST /pay", func(v *page.Visit) error { return v.Go("/", told) })
+	site.Handle("GET /movement", func(v *page.Visit) error {
+		meanwhile()
+		return v.Show("own.html", "Own", "a movement")
+	})
+	var session string
+	ask := func(method, path, form string, headers ...string) *httptest.ResponseRecorder {
+		t.Helper()
+		request := httptest.NewRequestWithContext(t.Context(), method, "https://console.example"+path, strings.NewReader(form))
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		for _, name := range headers {
+			request.Header.Set(name, "true")
+		}
+		if session != "" {
+			request.AddCookie(&http.Cookie{Name: "gerbang_merchants", Value: session})
+		}
+		answer := httptest.NewRecorder()
+		site.ServeHTTP(answer, request)
+		return answer
+	}
+	in := ask(http.MethodPost, "/signin", url.Values{"email": {"ada@example.com"}, "password": {password}, "code": {s.code(secret)}}.Encode())
+	session = in.Result().Cookies()[0].Value
+	for _, c := range []struct {
+		name      string
+		headers   []string
+		meanwhile bool
+		shown     bool // the notice, on the page that follows
+	}{
+		{name: "a part between", headers: []string{"HX-Request"}, shown: true},
+		{name: "a part before", headers: []string{"HX-Request"}, meanwhile: true, shown: true},
+		{name: "a whole page between"},
+		{name: "a link followed between", headers: []string{"HX-Request", "HX-Boosted"}},
+	} {
+		pay := func() {
+			if at := ask(http.MethodPost, "/pay", "", "HX-Request", "HX-Boosted").Header().Get("Location"); at != "/" {
+				t.Fatalf("%s: the form leads to %q", c.name, at)
+			}
+			kept.content = nil
+		}
+		meanwhile = func() {}
+		if c.meanwhile {
+			meanwhile = pay
+		} else {
+			pay()
+		}
+		part := ask(http.MethodGet, "/movement", "", c.headers...)
+		if wrote := kept.content != nil || len(part.Result().Cookies()) > 0; part.Code != http.StatusOK || wrote == c.shown {
+			t.Errorf("%s: %d, its session is written: %t", c.name, part.Code, wrote)
+		}
+		if shown := strings.Contains(ask(http.MethodGet, "/", "", "HX-Request", "HX-Boosted").Body.String(), told); shown != c.shown {
+			t.Errorf("%s: the page that follows has the notice: %t", c.name, shown)
+		}
+	}
+}
+
 func must(t *testing.T, text string) *url.URL {
 	t.Helper()
 	u, err := url.Parse(text)

@@ -36,7 +36,11 @@ func (s *Site) inSession(w http.ResponseWriter, r *http.Request) {
 		done = sync.OnceFunc(turn)
 		defer done()
 	}
-	s.sessions.LoadAndSave(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	in := s.sessions.LoadAndSave
+	if renews(r) {
+		in = s.load
+	}
+	in(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		done()
 		if s.sessions.Exists(r.Context(), keyPerson) {
 			s.known.add(token)
@@ -46,6 +50,24 @@ func (s *Site) inSession(w http.ResponseWriter, r *http.Request) {
 		}
 		s.mux.ServeHTTP(w, r)
 	})).ServeHTTP(w, r)
+}
+
+// renews tells whether a page asks by itself for a part of it that is newer.
+func renews(r *http.Request) bool {
+	return r.Method == http.MethodGet && r.Header.Get("HX-Request") != "" && r.Header.Get("HX-Boosted") == ""
+}
+
+// load reads a session and keeps no change of it. A page that renews itself is no sign of its visitor, neither takes nor
+// shows the notice of the next page, and does not put back what a form has changed meanwhile.
+func (s *Site) load(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, err := s.sessions.Load(r.Context(), s.token(r))
+		if err != nil {
+			s.sessions.ErrorFunc(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
 }
 
 // tokenForm is that of the tokens which scs makes.
