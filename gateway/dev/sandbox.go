@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -73,6 +74,8 @@ type sandbox struct {
 	address string // the same again after a restart, so that its links stay valid
 	process *exec.Cmd
 	exited  chan struct{}
+
+	renewing atomic.Bool // it was ended to go on from another file
 }
 
 const (
@@ -168,7 +171,7 @@ func (s *sandbox) supervise(ctx context.Context) error {
 	pause.InitialInterval, pause.MaxInterval = 100*time.Millisecond, 10*time.Second
 	for {
 		s.mu.Lock()
-		exited := s.exited
+		exited, begun := s.exited, time.Now()
 		s.mu.Unlock()
 		select {
 		case <-ctx.Done():
@@ -176,6 +179,9 @@ func (s *sandbox) supervise(ctx context.Context) error {
 		case <-exited:
 		}
 		s.log.Warn("the simulator ended and is started again")
+		if s.renewing.CompareAndSwap(true, false) || time.Since(begun) > pause.MaxInterval {
+			pause.Reset()
+		}
 		select {
 		case <-ctx.Done():
 			return nil
