@@ -61,13 +61,13 @@ func (c *Console) tryPolicy(r *room) error {
 	if err != nil {
 		return err
 	}
-	c.beginTrial(r, q, span)
+	c.try(r, q, span, c.trials.begin)
 	return r.Go(policyPath(q.version)+"/impact?since="+q.span, "")
 }
 
-func (c *Console) beginTrial(r *room, q question, span time.Duration) {
+func (c *Console) try(r *room, q question, span time.Duration, start func(context.Context, question, try)) {
 	wanted := adminapi.NewImpact{Version: q.version, Since: c.deps.Now().Add(-span)}
-	c.trials.begin(r.Request.Context(), q, func(ctx context.Context, progress func(adminapi.ImpactProgress)) (*picture, error) {
+	start(r.Request.Context(), q, func(ctx context.Context, progress func(adminapi.ImpactProgress)) (*picture, error) {
 		found, err := r.admin.Impact(ctx, wanted, progress)
 		if err != nil {
 			return nil, err
@@ -86,7 +86,7 @@ func (c *Console) impact(r *room) error {
 	shown := map[string]any{"Path": policyPath(q.version), "Short": short(q.version), "Spans": spans, "Span": q.span}
 	t := c.trials.look(q)
 	if t == nil {
-		c.beginTrial(r, q, span)
+		c.try(r, q, span, c.trials.resume)
 		t = &standing{}
 	}
 	switch {

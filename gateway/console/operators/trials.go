@@ -56,11 +56,12 @@ func newTrials(now func() time.Time) *trials {
 // try is what answers a question.
 type try func(context.Context, func(adminapi.ImpactProgress)) (*picture, error)
 
-// begin starts a trial, unless it runs already. It outlives the request that began it.
+// begin starts a trial, unless it runs already, and ends the one that its operator had before. It outlives the request that
+// began it.
 func (ts *trials) begin(ctx context.Context, q question, ask try) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	if was := ts.of[q]; ts.closed || was != nil && !was.over {
+	if was := ts.of[q]; was != nil && !was.over {
 		return
 	}
 	var before []*trial
@@ -69,6 +70,26 @@ func (ts *trials) begin(ctx context.Context, q question, ask try) {
 			ts.drop(other)
 			before = append(before, t)
 		}
+	}
+	ts.start(ctx, q, ask, before)
+}
+
+// resume starts a trial whose page is open, unless its operator has one that runs: of two pages neither ends the other's.
+func (ts *trials) resume(ctx context.Context, q question, ask try) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	for other, t := range ts.of {
+		if other.by == q.by && !t.over {
+			return
+		}
+	}
+	ts.start(ctx, q, ask, nil)
+}
+
+// start starts a trial once those before it have ended. The lock is held.
+func (ts *trials) start(ctx context.Context, q question, ask try, before []*trial) {
+	if ts.closed {
+		return
 	}
 	ts.makeRoom()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))

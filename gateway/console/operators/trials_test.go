@@ -134,6 +134,34 @@ func TestAnOperatorsNextTrialEndsTheOneBefore(t *testing.T) {
 	})
 }
 
+// TestTwoPagesDoNotEndEachOthersTrials: a page whose trial was ended by its operator's next one begins it again once that is over.
+func TestTwoPagesDoNotEndEachOthersTrials(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ts := newTrials(time.Now)
+		resume := func(q question) *attempt {
+			a := &attempt{result: make(chan *picture)}
+			ts.resume(context.Background(), q, a.try)
+			synctest.Wait()
+			return a
+		}
+		first := begin(ts, asks("ayu"))
+		second := begin(ts, question{by: "ayu", role: "policy", version: "v", span: "1h"})
+		if again := resume(asks("ayu")); first.ended == nil || again.begun || second.ended != nil {
+			t.Errorf("the page of the first begins it: %v, which ends the second by %v", again.begun, second.ended)
+		}
+		others := resume(asks("budi"))
+		second.result <- nil
+		synctest.Wait()
+		again := resume(asks("ayu"))
+		if !others.begun || !again.begun {
+			t.Errorf("another operator's begins: %v, the first once the second is over: %v", others.begun, again.begun)
+		}
+		others.result <- nil
+		again.result <- nil
+	})
+}
+
 func TestTrialsEndWithTheProcess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
