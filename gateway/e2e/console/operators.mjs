@@ -108,7 +108,7 @@ await story(async (somebody) => {
   await page.goto(at("/find?id=paid-less"));
   await operator.seen("operators-find");
   await page.click("h2 >> text=paid-less");
-  await page.waitForSelector(".history");
+  await page.waitForURL(/\/movements\//);
   await operator.seen("operators-movement");
   await page.goto(at("/waiting"));
   await page.fill("[name=resolution]", "the payer has the rest back");
