@@ -1,7 +1,7 @@
 // Both consoles without a mouse: an owner signs in, issues a key, looks for a payment and
 // revokes the key; an operator limits a merchant, and reads a page that renews itself.
 // Wherever the focus is, it can be seen.
-import { check, story } from "./people.mjs";
+import { check, renewed, story } from "./people.mjs";
 
 const { OWNER_URL, OPERATOR_URL, API_URL, MERCHANT, KEY } = process.env;
 const own = (path) => `${new URL(OWNER_URL).origin}/${MERCHANT}/test${path}`;
@@ -139,4 +139,41 @@ await story(async (somebody) => {
   await operator.page.waitForSelector("[data-before]", { state: "detached" });
   await operator.page.waitForFunction(() => document.activeElement.matches("#traffic .scroll") && document.activeElement === document.querySelectorAll("#traffic .scroll")[1], null, { timeout: 20000 });
   check((await unseen(operator.page)) === "", "the focus can't be seen after the page renewed itself");
+
+  // It leaves a phone's rows where they were moved, and stays where it can't renew itself.
+  const { page: desk } = operator;
+  await desk.setViewportSize({ width: 390, height: 844 });
+  await desk.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
+  const rows = () => desk.evaluate(() => [...document.querySelectorAll(".side, #traffic .scroll")].map((row) => row.scrollLeft));
+  await desk.evaluate(() => document.querySelectorAll(".side, #traffic .scroll").forEach((row) => { row.scrollLeft = 25; }));
+  const moved = await rows();
+  check(moved[0] === 25, `no row can be moved: ${moved}`);
+  const again = async () => {
+    await desk.evaluate(() => { document.querySelector("#traffic").dataset.before = "yes"; });
+    await desk.waitForSelector("#traffic[data-before]", { state: "detached" });
+  };
+  await again();
+  check((await rows()).join() === moved.join(), `the page that renews itself moves its rows from ${moved} to ${await rows()}`);
+  await desk.route("**/traffic", (route) => route.fulfill({ status: 429, body: "Too many visitors." }));
+  await renewed(desk);
+  await renewed(desk);
+  await desk.unroute("**/traffic");
+  check(!(await desk.title()).includes("did not work"), "a page that could not renew itself says nothing else");
+  await again();
+
+  // Who follows another link before the first one's page comes is led by the last.
+  await desk.setViewportSize({ width: 1280, height: 800 });
+  let answer;
+  await desk.route("**/audit", async (route) => {
+    await new Promise((resolve) => { answer = resolve; });
+    await route.continue();
+  });
+  const late = desk.waitForResponse(at("/audit"));
+  await desk.click(".side a[href='/audit']");
+  await desk.click(".side a[href='/replicas']");
+  await desk.waitForURL(at("/replicas"));
+  answer();
+  await (await late).finished();
+  await desk.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
+  check((await desk.textContent("h1")) === "Replicas" && desk.url() === at("/replicas"), `the link followed last leads to ${await desk.textContent("h1")} at ${desk.url()}`);
 });

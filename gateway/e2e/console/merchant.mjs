@@ -1,7 +1,7 @@
 // A merchant's owner comes in by an invitation, issues a key and uses it, follows a payment
 // until it is paid, sends its callback again, rotates the key under traffic, and invites
 // somebody who may only look.
-import { check, story } from "./people.mjs";
+import { check, renewed, story } from "./people.mjs";
 
 const { OWNER_URL, API_URL, SANDBOX_URL, CONSOLE_URL, ADMIN_TOKEN, MERCHANT, OTHER } = process.env;
 const at = (path) => `${new URL(OWNER_URL).origin}/${MERCHANT}/test${path}`;
@@ -11,6 +11,15 @@ const call = async (path, key, body, headers = {}) => {
     method: "POST", headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json", ...headers }, body: JSON.stringify(body),
   });
   return { status: answer.status, body: await answer.json() };
+};
+
+// pressed clicks slowly, on a page that renews itself meanwhile.
+const pressed = async (page, button) => {
+  await page.hover(button);
+  await page.mouse.down();
+  await renewed(page);
+  await renewed(page); // so that the first one is on the page, or never will be
+  await page.mouse.up();
 };
 
 await story(async (somebody) => {
@@ -62,11 +71,34 @@ await story(async (somebody) => {
     await page.click(`text=${extra.external_id}`);
     await page.waitForSelector("text=Pay this test payment");
     await owner.seen(`pay-${extra.external_id}`);
-    await page.click("text=Pay this test payment");
+    await pressed(page, "text=Pay this test payment");
     await page.waitForSelector(".notice");
     await page.waitForSelector("#movement .number .badge.good", { timeout: 30000 });
     check((await page.locator("text=Pay this test payment").count()) === 0, `${extra.external_id} can be paid twice`);
   }
+
+  // One that is paid elsewhere while its form is under way can't be paid again; the page says so, and goes on saying it.
+  const meanwhile = { merchant_id: MERCHANT, amount: 18000, payer_email: "payer@example.com", external_id: "meanwhile" };
+  const { body: open } = await call("/payments/create", key, meanwhile);
+  await page.goto(at("/payments"));
+  await page.click("text=meanwhile");
+  let send;
+  await page.route("**/pay", async (route) => {
+    await new Promise((resolve) => { send = resolve; });
+    await route.continue();
+  });
+  await page.click("text=Pay this test payment");
+  await fetch(`${SANDBOX_URL}/pay`, { method: "POST", body: JSON.stringify({ url: open.data.checkout_url }) });
+  for (let i = 0; i < 60 && (await call("/payments/status", key, { external_id: "meanwhile" })).body.data.status === open.data.status; i++) {
+    await page.waitForTimeout(500);
+  }
+  await renewed(page);
+  await renewed(page);
+  send();
+  await page.waitForSelector("#problem .warning");
+  await page.waitForSelector("#movement .number .badge.good");
+  check((await page.textContent("#problem")).includes("nothing to pay"), "what was wrong is told no longer");
+  await owner.seen("paid-meanwhile");
   await page.goto(at("/payments"));
   await page.click("text=followed-1");
 
@@ -133,7 +165,7 @@ await story(async (somebody) => {
       await page.goto(at("/requests"));
       await page.fill("main [name=id]", id);
       await page.click("main form button");
-      await page.waitForSelector("main h1");
+      await page.waitForURL((url) => !url.pathname.endsWith("/requests"));
       if (page.url().endsWith(`/requests/${decision}`)) break;
       await page.waitForTimeout(500);
     }

@@ -90,6 +90,9 @@ export class Person {
   }
 }
 
+// renewed is the next answer that a part of a page gets which renews itself.
+export const renewed = (page) => page.waitForResponse((answer) => answer.url() === page.url() && answer.request().headers()["hx-boosted"] === undefined);
+
 // check ends the story where something is not as it should be.
 export const check = (right, text) => {
   if (!right) throw new Error(text);

@@ -28,22 +28,36 @@ const show = () => {
 };
 show();
 addEventListener("resize", show);
-document.addEventListener("htmx:afterSettle", show);
-// A part of a page that renews itself leaves whoever moves by keyboard where they are.
+document.addEventListener("htmx:afterSettle", ({ detail }) => detail.target === document.body && show());
+// As without scripts, the page of the last link is the one that comes. A form's answer comes always: it may be a secret.
+let coming;
+document.addEventListener("htmx:beforeRequest", ({ detail }) => {
+  if (detail.boosted) coming = detail.xhr;
+});
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  if (detail.boosted && detail.requestConfig.verb === "get" && detail.xhr !== coming) detail.shouldSwap = false;
+});
+// A part of a page that renews itself waits while something in it is pressed or sent, because a button that is replaced
+// is not clicked, and a form that is gone is not told what was wrong. Where its renewal fails, it stays as it is.
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  const { target, requestConfig, xhr } = detail;
+  if (target === document.body || requestConfig.verb !== "get") return;
+  if (xhr.status >= 400 || target.matches(":active") || target.querySelector(".htmx-request")) detail.shouldSwap = false;
+});
+// And it leaves its reader where they are, by keyboard and in wide tables.
 const stop = "a[href], button, input, select, textarea, summary, [tabindex='0']";
 const alike = (part, one) => [...part.querySelectorAll(stop)].filter((other) => other.tagName === one.tagName && other.getAttribute("href") === one.getAttribute("href"));
+const wide = (part) => [...part.querySelectorAll(".scroll")];
 let left;
 document.addEventListener("htmx:beforeSwap", ({ detail: { target } }) => {
+  if (target === document.body || !target.id) return (left = undefined);
   const one = document.activeElement;
-  left = target !== document.body && target.id && target.contains(one) ? { one, id: target.id, n: alike(target, one).indexOf(one) } : undefined;
+  left = { id: target.id, one: target.contains(one) ? one : undefined, n: alike(target, one).indexOf(one), scrolled: wide(target).map((table) => table.scrollLeft) };
 });
-document.addEventListener("htmx:afterSettle", () => {
+document.addEventListener("htmx:afterSwap", () => {
   const part = left && document.getElementById(left.id);
-  if (part && !left.one.isConnected) alike(part, left.one)[left.n]?.focus({ preventScroll: true });
+  if (!part) return;
+  wide(part).forEach((table, i) => { table.scrollLeft = left.scrolled[i] ?? 0; });
+  if (left.one && !left.one.isConnected) alike(part, left.one)[left.n]?.focus({ preventScroll: true });
   left = undefined;
-});
-// What was wrong with the last try is not wrong with the next page.
-document.addEventListener("htmx:beforeSwap", () => {
-  const problem = document.getElementById("problem");
-  if (problem) problem.replaceChildren();
 });
