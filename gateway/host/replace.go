@@ -117,6 +117,11 @@ func (h *Host) Put(ctx context.Context, spec Spec, proof Proof) error {
 	if !there {
 		return h.add(ctx, newProvider(spec, h.log.With("plugin", spec.Name), h.tune), spec, proof)
 	}
+	return h.replace(ctx, p, spec, proof)
+}
+
+// replace does what Put does for a plugin that is there.
+func (h *Host) replace(ctx context.Context, p *provider, spec Spec, proof Proof) error {
 	c, err := h.prepare(ctx, p, spec, proof)
 	if err != nil {
 		return err
@@ -243,13 +248,19 @@ func (h *Host) dismiss(p *provider) error {
 	return nil
 }
 
-// Restart has a plugin go on in a new process, as [Host.Put] does: no call fails.
+// Restart has a plugin go on in a new process, as [Host.Put] does: no call fails. Where
+// another change is under way, it is what came of that that goes on.
 func (h *Host) Restart(ctx context.Context, name string) error {
+	done, err := h.change(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer done()
 	p, there := h.plugin(name)
 	if !there {
 		return fmt.Errorf("plugin %s: there is none", name)
 	}
-	return h.Put(ctx, p.approved(), nil)
+	return h.replace(ctx, p, p.approved(), nil)
 }
 
 // approved is the spec that is in use.

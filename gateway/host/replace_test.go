@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -374,6 +375,40 @@ func TestReplaceWhatIsDown(t *testing.T) {
 }
 
 // TestAddAndRemove: a plugin comes and goes while another is called.
+// TestARestartTakesNothingBack: what goes on in a new process is what is in use once it is its turn, not what was when it was asked for.
+func TestARestartTakesNothingBack(t *testing.T) {
+	t.Parallel()
+	u := newUpstream(t)
+	h := startHost(t, calm, Config{Specs: []Spec{u.version(0)}})
+	proving, proven, put := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		put <- h.Put(t.Context(), u.version(1), func(context.Context, Candidate) error {
+			close(proving)
+			<-proven
+			return nil
+		})
+	}()
+	<-proving
+	restarted := make(chan error, 1)
+	go func() { restarted <- h.Restart(t.Context(), "one") }()
+	if r := h.Call(t.Context(), ofOne, u.buy("meanwhile"), patience); r.Outcome != sdk.Pending {
+		t.Errorf("meanwhile: %+v", r)
+	}
+	close(proven)
+	if err := cmp.Or(<-put, <-restarted); err != nil {
+		t.Fatal(err)
+	}
+	if s := h.Status()[0]; !s.Running || s.Version != "1.2.4" {
+		t.Errorf("after both: %+v", s)
+	}
+	if err := h.Remove(t.Context(), "one"); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Restart(t.Context(), "one"); err == nil || len(h.Status()) != 0 {
+		t.Errorf("removed and restarted: %v, %+v", err, h.Status())
+	}
+}
+
 func TestAddAndRemove(t *testing.T) {
 	t.Parallel()
 	h := one(t, calm)
