@@ -384,7 +384,7 @@ func (f *Follower) caughtUp(ctx context.Context, head store.PolicyHead) error {
 	}
 	f.endAt = now.Add(repeatEvery)
 	if slices.ContainsFunc(live, func(r store.Replica) bool {
-		return r.ID != f.deps.Self.ID && r.Policy != "" && r.Policy != head.Version
+		return r.ID != f.deps.Self.ID && r.Told() && r.Policy != head.Version
 	}) {
 		return nil
 	}

@@ -44,7 +44,7 @@ func judge(head store.PolicyHead, answers []store.PolicyAnswer, live []store.Rep
 	}
 	var silent []string
 	for _, r := range live {
-		if !compiled[r.ID] && (alone == uuid.Nil || r.ID == alone) {
+		if r.Told() && !compiled[r.ID] && (alone == uuid.Nil || r.ID == alone) {
 			silent = append(silent, Name(r))
 		}
 	}

@@ -772,7 +772,10 @@ func TestWhatDoesNotFitAnyMore(t *testing.T) {
 // TestJudge is the table of what becomes of a proposal.
 func TestJudge(t *testing.T) {
 	t.Parallel()
-	replicas := []store.Replica{{ID: uuid.UUID{1}, Host: "a"}, {ID: uuid.UUID{2}, Host: "b"}}
+	replicas := []store.Replica{
+		{ID: uuid.UUID{1}, Host: "a", Policy: "then"}, {ID: uuid.UUID{2}, Host: "b", Policy: "then"},
+		{ID: uuid.UUID{3}}, // that starts, and begins with what is in force by then
+	}
 	yes := func(id byte) store.PolicyAnswer { return store.PolicyAnswer{Replica: uuid.UUID{id}, Compiled: true} }
 	no := store.PolicyAnswer{Replica: uuid.UUID{9}, Reason: "no"}
 	for name, c := range map[string]struct {

@@ -114,6 +114,9 @@ type Replica struct {
 // killed is live until its last heartbeat is 30 s old.
 func (r Replica) Live(now time.Time) bool { return r.EndedAt.IsZero() && now.Sub(r.SeenAt) < liveFor }
 
+// Told tells whether a gateway has said what it runs, which it does once it serves.
+func (r Replica) Told() bool { return r.Policy != "" }
+
 // Down tells whether a plugin that the gateway should run is down there.
 func (r Replica) Down(provider string) bool {
 	digest, configured := r.Plugins[provider]
