@@ -39,7 +39,7 @@ type Input struct {
 	Bare                     bool
 }
 
-// kept is an input that is not written yet. What its request was answered is known a moment later.
+// kept is an input that is not written yet. With which error its request was answered is known a moment later.
 type kept struct {
 	Input
 	answered bool
@@ -148,16 +148,16 @@ const lookedBack = 1024
 
 // Answered notes that a refused request was a replay, and was answered.
 func (l *Log) Answered(id ID) {
-	l.note(id, func(in *Input) { in.Unused = true })
+	l.note(id, func(in *kept) { in.Unused = true })
 }
 
 // Failed notes by which id the merchant may ask about a refused request, and with which code and text it was answered.
 func (l *Log) Failed(id ID, request, code, message string) {
-	l.note(id, func(in *Input) { in.RequestID, in.Code, in.Message = request, code, message })
+	l.note(id, func(in *kept) { in.RequestID, in.Code, in.Message, in.answered = request, code, message, true })
 }
 
 // note changes an input that was kept just now, and is not written yet.
-func (l *Log) note(id ID, change func(in *Input)) {
+func (l *Log) note(id ID, change func(in *kept)) {
 	if l == nil {
 		return
 	}
@@ -165,8 +165,7 @@ func (l *Log) note(id ID, change func(in *Input)) {
 	defer l.mu.Unlock()
 	for i := len(l.inputs) - 1; i >= max(0, len(l.inputs)-lookedBack); i-- {
 		if l.inputs[i].ID == id {
-			change(&l.inputs[i].Input)
-			l.inputs[i].answered = true
+			change(&l.inputs[i])
 			return
 		}
 	}
@@ -182,8 +181,8 @@ type Minute struct {
 // Take takes all that was counted and kept, by minutes.
 func (l *Log) Take() []Minute { return l.take(func(*kept) bool { return true }) }
 
-// TakeAnswered takes what Take does, but leaves the inputs of requests that are not answered yet. One that never will be, because
-// its request was cut, is left once.
+// TakeAnswered takes what Take does, but leaves the inputs of requests that have not failed yet. One that never will, because its
+// request was cut or a replay, is left once.
 func (l *Log) TakeAnswered() []Minute {
 	return l.take(func(in *kept) bool {
 		taken := in.answered || in.left
