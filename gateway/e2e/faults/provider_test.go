@@ -88,8 +88,16 @@ func hangUp(t *testing.T, l *harness.Load) {
 		return false
 	})
 	l.AwaitInFlight(t, 0)
-	if again, err := l.Post(t.Context(), "/payments/create", a.Order); err != nil || !again.Replayed() {
-		t.Errorf("the same request again: %s, %v; want its first answer", again, err)
+	var again harness.Answer
+	harness.Await(t, 10*time.Second, "the end of the first request", func() bool {
+		var err error
+		if again, err = l.Post(t.Context(), "/payments/create", a.Order); err != nil {
+			t.Fatal(err)
+		}
+		return again.Code != fault.InProgress
+	})
+	if !again.Replayed() {
+		t.Errorf("the same request again: %s; want its first answer", again)
 	}
 }
 
