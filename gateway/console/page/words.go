@@ -81,4 +81,6 @@ var Words = map[string]string{
 	"This invitation is used or over; ask for another one.":                                                                                              "Undangan ini sudah dipakai atau berakhir; mintalah yang baru.",
 	"This person is here already: sign in, and an owner can change the role.":                                                                            "Orang ini sudah ada di sini: masuklah, dan pemilik dapat mengubah perannya.",
 	"This is the last one who can invite others.":                                                                                                        "Ini orang terakhir yang dapat mengundang orang lain.",
+
+	"This page could not be renewed just now: what it shows is older.": "Halaman ini baru saja gagal diperbarui: isinya data sebelumnya.",
 }

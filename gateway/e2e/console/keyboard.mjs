@@ -157,9 +157,13 @@ await story(async (somebody) => {
   await desk.route("**/traffic", (route) => route.fulfill({ status: 429, body: "Too many visitors." }));
   await renewed(desk);
   await renewed(desk);
+  check(await desk.isVisible("#stale"), "a page that could not renew itself does not say so");
+  await operator.seen("operators-stale");
+  await desk.setViewportSize({ width: 390, height: 844 });
   await desk.unroute("**/traffic");
   check(!(await desk.title()).includes("did not work"), "a page that could not renew itself says nothing else");
   await again();
+  check(!(await desk.isVisible("#stale")), "a page that has renewed itself says that it is of before");
 
   // Who follows another link before the first one's page comes is led by the last.
   await desk.setViewportSize({ width: 1280, height: 800 });

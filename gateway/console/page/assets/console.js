@@ -38,11 +38,15 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   if (detail.boosted && detail.requestConfig.verb === "get" && detail.xhr !== coming) detail.shouldSwap = false;
 });
 // A part of a page that renews itself waits while something in it is pressed or sent, because a button that is replaced
-// is not clicked, and a form that is gone is not told what was wrong. Where its renewal fails, it stays as it is.
+// is not clicked, and a form that is gone is not told what was wrong. Where its renewal fails, it stays as it is, and that is told.
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   const { target, requestConfig, xhr } = detail;
   if (target === document.body || requestConfig.verb !== "get") return;
   if (xhr.status >= 400 || target.matches(":active") || target.querySelector(".htmx-request")) detail.shouldSwap = false;
+});
+document.addEventListener("htmx:afterRequest", ({ detail }) => {
+  const stale = document.getElementById("stale");
+  if (stale && !detail.boosted) stale.hidden = detail.xhr.status >= 200 && detail.xhr.status < 400;
 });
 // And it leaves its reader where they are, by keyboard and in wide tables.
 const stop = "a[href], button, input, select, textarea, summary, [tabindex='0']";
