@@ -22,6 +22,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/approval"
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -543,6 +544,19 @@ func TestNeverHealthy(t *testing.T) {
 	w.run("1.0.0", two)
 	if all := w.exceptions(); len(all) != 1 || !strings.Contains(all[0], "version of plugin coins on node-2: on node-2/") || !strings.Contains(all[0], "health check") {
 		t.Errorf("exceptions %q", all)
+	}
+	// Another gateway of the same machine has put it into use, and ends the exception of both.
+	if err := w.store.ResolveExceptions(t.Context(), w.now, movement.Owner{MerchantID: string(tenants.Platform), Mode: string(tenants.Live)}, "version of plugin coins on node-2", []string{movement.ReasonPlugin}, "gateway", "used"); err != nil {
+		t.Fatal(err)
+	}
+	w.look(two)
+	if all := w.exceptions(); len(all) != 0 {
+		t.Errorf("resolved, exceptions %q", all)
+	}
+	w.now = w.now.Add(20 * time.Second)
+	w.look(two)
+	if all := w.exceptions(); len(all) != 1 {
+		t.Errorf("resolved and tried again, exceptions %q", all)
 	}
 	two.host.fails = nil
 	w.look(two)

@@ -355,9 +355,7 @@ func (a *Approvals) follow(ctx context.Context, head store.PluginHead) error {
 			f.told, f.failed = false, failure{head: keyOf(head), again: a.deps.Now().Add(retryAfter)}
 		})
 		a.deps.Log.ErrorContext(ctx, "the approved version of a plugin is not put into use; what runs stays", "plugin", head.Provider, "error", err)
-		if before.failed.head != keyOf(head) {
-			a.except(ctx, head.Provider, err.Error())
-		}
+		a.except(ctx, head.Provider, err.Error())
 		return nil
 	}
 	told := a.resolve(ctx, head.Provider)
@@ -398,8 +396,8 @@ func (a *Approvals) change(ctx context.Context, head store.PluginHead, w want) e
 	return a.host.Put(ctx, w.spec, proof)
 }
 
-// except tells operators why a plugin's approved version does not run here, once until it
-// is resolved.
+// except tells operators why a plugin's approved version does not run here: again where
+// that was resolved, by another gateway of this machine or by hand, and is as before.
 func (a *Approvals) except(ctx context.Context, provider, why string) {
 	const most = 1000
 	detail := "on " + rollout.Name(a.deps.Self) + ": " + why
