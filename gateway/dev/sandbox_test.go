@@ -30,7 +30,7 @@ func TestASimulatorThatIsBuiltAnewIsBackEachTime(t *testing.T) {
 	t.Cleanup(control.Close)
 	simulator := filepath.Join(dir, "simulator")
 	program := "#!/bin/sh\necho $$ >" + filepath.Join(dir, "pid") + "\necho '{\"URL\":\"" + control.URL + "\"}' >\"$7\"\nexec sleep 600\n"
-	if err := os.WriteFile(simulator, []byte(program), 0o700); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile(simulator, []byte(program), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
