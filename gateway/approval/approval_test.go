@@ -140,7 +140,7 @@ func (c *cuttable) PluginUse(context.Context, string) (store.PluginUse, error) {
 // start starts a replica; a second start of one has its directory.
 func (w *world) start(name, dir string, changes ...func(*approval.Dependencies)) *replica {
 	w.Helper()
-	r := &replica{host: &fakeHost{runs: map[string]host.Spec{}}, self: store.Replica{ID: uuid.New(), Host: name, Policy: "in force", StartedAt: w.now}, dir: dir, cut: &cuttable{Store: w.store}}
+	r := &replica{host: &fakeHost{runs: map[string]host.Spec{}}, self: store.Replica{ID: uuid.New(), Host: name, StartedAt: w.now}, dir: dir, cut: &cuttable{Store: w.store}}
 	r.files = approval.NewFiles(dir)
 	deps := approval.Dependencies{
 		Store: r.cut, Vault: w.vault, Files: r.files, Self: r.self, Now: func() time.Time { return w.now }, Log: slog.New(slog.NewTextHandler(w.Output(), nil)),
@@ -282,15 +282,6 @@ func TestActivation(t *testing.T) {
 		t.Errorf("without the file on one: %v", err)
 	}
 	w.place("1.0.0", two)
-	starts := *two
-	starts.self.ID, starts.self.Policy = uuid.New(), ""
-	w.beat(&starts)
-	if _, err := one.Activate(t.Context(), "ayu", first, uuid.Nil); !refusedFor(err, "of node-2/"+starts.self.ID.String()[:8]+", which starts") {
-		t.Errorf("while one starts: %v", err)
-	}
-	if err := w.store.EndReplica(t.Context(), starts.self.ID, w.now); err != nil {
-		t.Fatal(err)
-	}
 	w.activate(one, first, uuid.Nil)
 	w.look(one, two)
 	w.run("1.0.0", one, two)

@@ -224,17 +224,14 @@ func (a *Approvals) haveFile(ctx context.Context, approved store.PluginApproval,
 	if err != nil {
 		return err
 	}
-	var lacking, starting []string
+	var lacking []string
 	found := replica == uuid.Nil || replica == a.deps.Self.ID
 	for _, r := range live {
 		if replica != uuid.Nil && r.ID != replica || r.ID == a.deps.Self.ID || a.deps.Alone {
 			continue
 		}
 		found = true
-		switch {
-		case !r.Told():
-			starting = append(starting, rollout.Name(r))
-		case !slices.Contains(r.Files, approved.SHA256):
+		if !slices.Contains(r.Files, approved.SHA256) {
 			lacking = append(lacking, rollout.Name(r))
 		}
 	}
@@ -244,12 +241,10 @@ func (a *Approvals) haveFile(ctx context.Context, approved store.PluginApproval,
 	switch {
 	case !found:
 		return refuse("no live replica has the id %s; gerbang replica list shows those that are", replica)
-	case len(starting) > 0:
-		slices.Sort(starting)
-		return refuse("it is not known yet whether the binary %s lies in plugins_dir of %s, which starts. Activate it again in a moment", approved.SHA256, strings.Join(starting, ", "))
 	case len(lacking) > 0:
 		slices.Sort(lacking)
-		return refuse("the binary %s does not lie in plugins_dir of %s. Put it there under that name on each, and activate it again; a replica tells of a new file within seconds",
+		return refuse("the binary %s does not lie in plugins_dir of %s, as far as is known. Put it there under that name on each, and activate it again; "+
+			"a replica tells of a new file within seconds, and a starting one once it serves",
 			approved.SHA256, strings.Join(lacking, ", "))
 	}
 	return nil
