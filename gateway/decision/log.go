@@ -39,11 +39,10 @@ type Input struct {
 	Bare                     bool
 }
 
-// kept is an input that is not written yet. With which error its request was answered is known a moment later.
-type kept struct {
+// unwritten is an input that is not written yet. With which error its request was answered is known a moment after it is kept.
+type unwritten struct {
 	Input
-	answered bool
-	left     bool // by TakeAnswered, once
+	left bool // by TakeAnswered, once
 }
 
 // Log counts decisions and keeps the inputs of some refused ones until they are taken to be written. What does not fit is
@@ -54,7 +53,7 @@ type Log struct {
 	series atomic.Int64
 
 	mu     sync.Mutex // of the inputs
-	inputs []kept
+	inputs []unwritten
 	second int64
 	kept   int // of this second
 
@@ -139,7 +138,7 @@ func (l *Log) Keep(in Input) bool {
 		return false
 	}
 	l.kept++
-	l.inputs = append(l.inputs, kept{Input: in, answered: in.Bare})
+	l.inputs = append(l.inputs, unwritten{Input: in})
 	return true
 }
 
@@ -148,16 +147,16 @@ const lookedBack = 1024
 
 // Answered notes that a refused request was a replay, and was answered.
 func (l *Log) Answered(id ID) {
-	l.note(id, func(in *kept) { in.Unused = true })
+	l.note(id, func(in *Input) { in.Unused = true })
 }
 
 // Failed notes by which id the merchant may ask about a refused request, and with which code and text it was answered.
 func (l *Log) Failed(id ID, request, code, message string) {
-	l.note(id, func(in *kept) { in.RequestID, in.Code, in.Message, in.answered = request, code, message, true })
+	l.note(id, func(in *Input) { in.RequestID, in.Code, in.Message = request, code, message })
 }
 
 // note changes an input that was kept just now, and is not written yet.
-func (l *Log) note(id ID, change func(in *kept)) {
+func (l *Log) note(id ID, change func(in *Input)) {
 	if l == nil {
 		return
 	}
@@ -165,7 +164,7 @@ func (l *Log) note(id ID, change func(in *kept)) {
 	defer l.mu.Unlock()
 	for i := len(l.inputs) - 1; i >= max(0, len(l.inputs)-lookedBack); i-- {
 		if l.inputs[i].ID == id {
-			change(&l.inputs[i])
+			change(&l.inputs[i].Input)
 			return
 		}
 	}
@@ -179,19 +178,19 @@ type Minute struct {
 }
 
 // Take takes all that was counted and kept, by minutes.
-func (l *Log) Take() []Minute { return l.take(func(*kept) bool { return true }) }
+func (l *Log) Take() []Minute { return l.take(func(*unwritten) bool { return true }) }
 
-// TakeAnswered takes what Take does, but leaves the inputs of requests that have not failed yet. One that never will, because its
-// request was cut or a replay, is left once.
+// TakeAnswered takes what Take does, but leaves the inputs whose error is not known yet. Of a request that was cut, or a replay,
+// none ever is: each is left once.
 func (l *Log) TakeAnswered() []Minute {
-	return l.take(func(in *kept) bool {
-		taken := in.answered || in.left
+	return l.take(func(in *unwritten) bool {
+		taken := in.Code != "" || in.left
 		in.left = true
 		return taken
 	})
 }
 
-func (l *Log) take(which func(*kept) bool) []Minute {
+func (l *Log) take(which func(*unwritten) bool) []Minute {
 	if l == nil {
 		return nil
 	}

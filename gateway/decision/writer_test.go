@@ -70,14 +70,25 @@ func inputsOf(t *testing.T, parts []decision.Part) (all []decision.Input) {
 
 func sealing(plain []byte) ([]byte, error) { return append([]byte("sealed"), plain...), nil }
 
+// runWriter writes a log until it is to end.
+func runWriter(t *testing.T) (log *decision.Log, to *pages, end func()) {
+	log, to = decision.NewLog(), &pages{}
+	writer := decision.NewWriter(log, to, sealing, time.Now, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- writer.Run(ctx) }()
+	return log, to, func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestTheLogIsWritten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		log, to := decision.NewLog(), &pages{}
-		writer := decision.NewWriter(log, to, sealing, time.Now, slog.New(slog.DiscardHandler))
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- writer.Run(ctx) }()
+		log, to, end := runWriter(t)
 		once := func(merchant string) {
 			s := series(merchant, decision.Policy(1))
 			log.Count(time.Now(), s)
@@ -99,10 +110,7 @@ func TestTheLogIsWritten(t *testing.T) {
 			t.Errorf("%d decisions are written once the storage is back, forgotten before %v", n, to.before)
 		}
 		once("mer_c")
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		end()
 		if n, inputs := decided(t, to.parts); n != 3 || inputs != 3 {
 			t.Errorf("at the end %d decisions and %d inputs are written", n, inputs)
 		}
@@ -114,11 +122,7 @@ func TestTheLogIsWritten(t *testing.T) {
 func TestInputsAreWrittenWithTheirAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		log, to := decision.NewLog(), &pages{}
-		writer := decision.NewWriter(log, to, sealing, time.Now, slog.New(slog.DiscardHandler))
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- writer.Run(ctx) }()
+		log, to, end := runWriter(t)
 		refused := func(merchant string) decision.ID {
 			id, s := decision.ID(uuid.New()), series(merchant, decision.Policy(1))
 			log.Count(time.Now(), s)
@@ -146,10 +150,7 @@ func TestInputsAreWrittenWithTheirAnswer(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		wants("after the answers", 3, 3, "mer_answered POLICY_DENIED", "mer_cut ", "mer_replayed ")
 		refused("mer_last")
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		end()
 		wants("at the end", 4, 4, "mer_answered POLICY_DENIED", "mer_cut ", "mer_last ", "mer_replayed ")
 	})
 }
