@@ -88,7 +88,10 @@ func describe(ctx context.Context, plugins []plugin) (map[string]*manifest.Manif
 // renew has the simulator go on from its file too, and waits until it answers. One that
 // does not is started again and again, as whenever one ends.
 func (s *sandbox) renew(ctx context.Context) {
-	s.renewing.Store(true)
+	select {
+	case s.renewed <- struct{}{}:
+	default: // it is told already
+	}
 	s.end() // its supervisor starts the next one
 	ctx, cancel := context.WithTimeout(ctx, sandboxStart)
 	defer cancel()

@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -75,7 +74,7 @@ type sandbox struct {
 	process *exec.Cmd
 	exited  chan struct{}
 
-	renewing atomic.Bool // it was ended to go on from another file
+	renewed chan struct{} // holds something while it is to go on from another file
 }
 
 const (
@@ -89,7 +88,7 @@ func (t *tree) startSandboxes(ctx, running context.Context, plugins []plugin) ([
 	for _, p := range plugins {
 		s := &sandbox{
 			plugin: p, dir: filepath.Join(t.Data, "sandbox", p.name), token: t.state.SandboxToken,
-			address: t.state.Addresses[p.name], log: t.Log.With("sandbox", p.name),
+			address: t.state.Addresses[p.name], log: t.Log.With("sandbox", p.name), renewed: make(chan struct{}, 1),
 		}
 		if s.address == "" {
 			s.address = anyPort
@@ -179,12 +178,14 @@ func (s *sandbox) supervise(ctx context.Context) error {
 		case <-exited:
 		}
 		s.log.Warn("the simulator ended and is started again")
-		if s.renewing.CompareAndSwap(true, false) || time.Since(begun) > pause.MaxInterval {
+		if time.Since(begun) > pause.MaxInterval {
 			pause.Reset()
 		}
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-s.renewed:
+			pause.Reset()
 		case <-time.After(pause.NextBackOff()):
 		}
 		if err := s.start(ctx, context.WithoutCancel(ctx)); err != nil && ctx.Err() == nil {

@@ -34,7 +34,7 @@ func TestASimulatorThatIsBuiltAnewIsBackEachTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &sandbox{plugin: plugin{name: "own", path: simulator}, dir: dir, address: anyPort, log: slog.New(slog.DiscardHandler)}
+	s := &sandbox{plugin: plugin{name: "own", path: simulator}, dir: dir, address: anyPort, log: slog.New(slog.DiscardHandler), renewed: make(chan struct{}, 1)}
 	if err := s.start(ctx, context.WithoutCancel(ctx)); err != nil {
 		t.Fatal(err)
 	}
