@@ -61,11 +61,11 @@ func (c *Console) tryPolicy(r *room) error {
 	if err != nil {
 		return err
 	}
-	c.try(r, q, span, c.trials.begin)
+	c.startTrial(r, q, span, c.trials.begin)
 	return r.Go(policyPath(q.version)+"/impact?since="+q.span, "")
 }
 
-func (c *Console) try(r *room, q question, span time.Duration, start func(context.Context, question, try)) {
+func (c *Console) startTrial(r *room, q question, span time.Duration, start func(context.Context, question, try)) {
 	wanted := adminapi.NewImpact{Version: q.version, Since: c.deps.Now().Add(-span)}
 	start(r.Request.Context(), q, func(ctx context.Context, progress func(adminapi.ImpactProgress)) (*picture, error) {
 		found, err := r.admin.Impact(ctx, wanted, progress)
@@ -86,7 +86,7 @@ func (c *Console) impact(r *room) error {
 	shown := map[string]any{"Path": policyPath(q.version), "Short": short(q.version), "Spans": spans, "Span": q.span}
 	t := c.trials.look(q)
 	if t == nil {
-		c.try(r, q, span, c.trials.resume)
+		c.startTrial(r, q, span, c.trials.resume)
 		t = &standing{}
 	}
 	switch {

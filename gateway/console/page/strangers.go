@@ -36,11 +36,7 @@ func (s *Site) inSession(w http.ResponseWriter, r *http.Request) {
 		done = sync.OnceFunc(turn)
 		defer done()
 	}
-	in := s.sessions.LoadAndSave
-	if renews(r) {
-		in = s.load
-	}
-	in(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		done()
 		if s.sessions.Exists(r.Context(), keyPerson) {
 			s.known.add(token)
@@ -49,25 +45,24 @@ func (s *Site) inSession(w http.ResponseWriter, r *http.Request) {
 			r.Body = http.MaxBytesReader(w, r.Body, strangersForm)
 		}
 		s.mux.ServeHTTP(w, r)
-	})).ServeHTTP(w, r)
+	})
+	if !renews(r) {
+		s.sessions.LoadAndSave(next).ServeHTTP(w, r)
+		return
+	}
+	// The session is read, and no change of it kept. A page that renews itself is no sign of its visitor, does not take the
+	// notice of the page that follows, and does not put back what a form has changed meanwhile.
+	ctx, err := s.sessions.Load(r.Context(), token)
+	if err != nil {
+		s.sessions.ErrorFunc(w, r, err)
+		return
+	}
+	next(w, r.WithContext(ctx))
 }
 
 // renews tells whether a page asks by itself for a part of it that is newer.
 func renews(r *http.Request) bool {
 	return r.Method == http.MethodGet && r.Header.Get("HX-Request") != "" && r.Header.Get("HX-Boosted") == ""
-}
-
-// load reads a session and keeps no change of it. A page that renews itself is no sign of its visitor, neither takes nor
-// shows the notice of the next page, and does not put back what a form has changed meanwhile.
-func (s *Site) load(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, err := s.sessions.Load(r.Context(), s.token(r))
-		if err != nil {
-			s.sessions.ErrorFunc(w, r, err)
-			return
-		}
-		next.ServeHTTP(w, r.WithContext(ctx))
-	})
 }
 
 // tokenForm is that of the tokens which scs makes.
