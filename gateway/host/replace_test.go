@@ -374,7 +374,6 @@ func TestReplaceWhatIsDown(t *testing.T) {
 	until(t, "it runs again", func() bool { s := h.Status()[0]; return s.Running && s.Restarts == 1 })
 }
 
-// TestAddAndRemove: a plugin comes and goes while another is called.
 // TestARestartTakesNothingBack: what goes on in a new process is what is in use once it is its turn, not what was when it was asked for.
 func TestARestartTakesNothingBack(t *testing.T) {
 	t.Parallel()
@@ -409,6 +408,7 @@ func TestARestartTakesNothingBack(t *testing.T) {
 	}
 }
 
+// TestAddAndRemove: a plugin comes and goes while another is called.
 func TestAddAndRemove(t *testing.T) {
 	t.Parallel()
 	h := one(t, calm)
