@@ -159,5 +159,6 @@ func (s *Server) createFor(ctx context.Context, name, key string, prepare Prepar
 	if t.err != nil {
 		return fmt.Errorf("prepare: %w", t.err)
 	}
-	return s.exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+from)
+	// On PostgreSQL 15 the default strategy writes every page into the log; a copy of files takes half the time.
+	return s.exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+from+" STRATEGY file_copy")
 }
