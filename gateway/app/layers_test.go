@@ -84,6 +84,7 @@ var beside = map[string]room{
 	"gateway/simulator":             {floor: 6, support: true},
 	"gateway/store/memory":          {floor: 3, support: true},
 	"gateway/store/storetest":       {floor: 3, support: true},
+	"gateway/tier":                  {floor: 0, support: true},
 
 	// The stories are tests alone.
 	"gateway/e2e/browser":            {floor: 3, support: true},
