@@ -15,6 +15,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/simulator"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/gateway/store/storetest"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -29,8 +30,12 @@ func TestHistoriesOnDatabase(t *testing.T) {
 		return store.Migrate(ctx, url, slog.New(slog.DiscardHandler))
 	})
 	t.Cleanup(func() { endsAreKept(t, url) })
-	const seeds, lanes = 200, 4
-	for lane := range uint64(lanes) {
+	const lanes = 4
+	all := upTo(0, 200)
+	if !tier.IsLong() {
+		all = append(upTo(0, 10), tier.Sample(t, upTo(10, drawnFrom), 10)...)
+	}
+	for lane := range lanes {
 		t.Run(fmt.Sprintf("lane %d", lane), func(t *testing.T) {
 			t.Parallel()
 			s, err := store.Open(t.Context(), url, store.Options{MaxConns: 4})
@@ -38,7 +43,8 @@ func TestHistoriesOnDatabase(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			for seed := lane; seed < seeds; seed += lanes {
+			for i := lane; i < len(all); i += lanes {
+				seed := all[i]
 				outside := newOutside(s)
 				result := simulator.Run(t, seed, simulator.Options{
 					Intents: 5, Prefix: uuid.NewString(), Store: func() storetest.Store { return outside },
