@@ -42,7 +42,7 @@ SQLC := go tool -modfile=deploy/tools/generate/go.mod sqlc
 LINT := go tool -modfile=$(CURDIR)/deploy/tools/lint/go.mod golangci-lint run
 
 .DEFAULT_GOAL := help
-.PHONY: help run build withdb test test-long test-cockroach torture faults neighbours providers replacement policy-report simulate plans lint verify generate bench bench-report bench-growth
+.PHONY: help run build withdb test test-long test-times test-cockroach torture faults neighbours providers replacement policy-report simulate plans lint verify generate bench bench-report bench-growth
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,7 +61,7 @@ withdb:
 	go build -o bin/tools/withdb ./gateway/database/withdb
 
 # Tests of the whole program run what `make build` has built.
-test test-long test-cockroach torture faults neighbours providers replacement policy-report bench bench-report bench-growth: export GERBANG_TEST_BIN := $(CURDIR)/bin
+test test-long test-times test-cockroach torture faults neighbours providers replacement policy-report bench bench-report bench-growth: export GERBANG_TEST_BIN := $(CURDIR)/bin
 
 # Matrices run a sample of their cases in the change tier, another one for each commit.
 test test-cockroach: export GERBANG_TEST_SAMPLE ?= $(shell git rev-parse --short HEAD 2>/dev/null)
@@ -74,6 +74,9 @@ test-long: build withdb ## Run all tests, also those that run long: whole matric
 
 test-cockroach: build withdb ## Run all tests on CockroachDB, and fail where there is none
 	bin/tools/withdb -engine cockroachdb -- $(GOTEST) -short $(TESTFLAGS) $(TESTS)
+
+test-times: build withdb ## Print what the tests of each package cost in processor and wall seconds, one package at a time
+	deploy/tools/times/times.sh $(TESTS)
 
 # It runs and kills a PostgreSQL of its own. The stories are tortured side by side.
 torture: build ## Kill everything at random under loads of orders, transfers and collections for MINUTES, replace every plugin ten times, kill plugins at random, then check each of them and every rupiah
