@@ -3,16 +3,79 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
+
+// paused is the error of a provider or an account that operators have paused, nil for
+// neither. What both are read from is in memory.
+func (l *Lifecycle) paused(ctx context.Context, r Request, c Connection) error {
+	platform, err := l.ofAll(ctx)
+	if err != nil {
+		return err
+	}
+	holder, provider, mode := r.Identity.Account, tenants.Provider(r.Operation.Provider), r.Identity.Mode
+	if c.Owner == manifest.OwnerPlatform {
+		holder = platform
+	}
+	if p, is := pauseOf(platform, tenants.PauseProvider, provider, mode); is {
+		return refusedBy(p, "The provider is")
+	}
+	if p, is := pauseOf(holder, tenants.PauseConnection, provider, mode); is {
+		return refusedBy(p, "The provider is")
+	}
+	return nil
+}
+
+// Paused is the error of what operators have paused for the request's merchant or for all,
+// nil where it goes on. Words say what it is: "Transfers are".
+func (l *Lifecycle) Paused(ctx context.Context, r Request, what tenants.Pausable, words string) error {
+	platform, err := l.ofAll(ctx)
+	if err != nil {
+		return err
+	}
+	for _, account := range []*tenants.Account{platform, r.Identity.Account} {
+		if p, is := pauseOf(account, what, "", r.Identity.Mode); is {
+			return refusedBy(p, words)
+		}
+	}
+	return nil
+}
+
+// ofAll is the platform's account, on which stands what is paused for all merchants;
+// nil where there is none.
+func (l *Lifecycle) ofAll(ctx context.Context) (*tenants.Account, error) {
+	platform, err := l.Accounts.Account(ctx, tenants.Platform)
+	if errors.Is(err, tenants.ErrNotFound) {
+		return nil, nil //nolint:nilnil // then nothing is paused
+	}
+	return platform, err
+}
+
+func pauseOf(account *tenants.Account, what tenants.Pausable, provider tenants.Provider, mode tenants.Mode) (tenants.Pause, bool) {
+	if account == nil {
+		return tenants.Pause{}, false
+	}
+	return account.Paused(what, provider, mode)
+}
+
+func refusedBy(p tenants.Pause, what string) error {
+	return fault.Newf(fault.ProviderUnavailable, "%s not available at the moment. Nothing was sent.", what).
+		Because(fmt.Errorf("%s has paused the %s: %s", p.SetBy, p.What, p.Reason))
+}
 
 const (
 	// lostFor is how long after a recovery began providers are asked about what the
@@ -126,4 +189,60 @@ func (l *Lifecycle) ifSilent(r Request, found holders) (Request, error) {
 	now := l.Now()
 	return r, fault.New(fault.ProviderUnavailable,
 		"Whether this was created before an outage can't be told at the moment. Nothing was sent.").After(now, lostAgain)
+}
+
+// List makes an exception of a movement. What keeps it open stands on the list again
+// where it is told again after somebody has resolved it.
+func (l *Lifecycle) List(ctx context.Context, m movement.Movement, d movement.Cause) error {
+	x := movement.Exception{
+		Owner: m.Owner, Subject: m.ID.String(), Reason: d.Reason, FactID: d.FactID, Provider: m.Provider, Detail: d.Detail, At: l.Now(),
+		Lasting: m.State.Open() && movement.OperatorsEnd(d.Reason),
+	}
+	fresh, err := Persist(ctx, l.Patience, func(ctx context.Context) (bool, error) { return l.Store.AddException(ctx, x) })
+	log := l.Log.With("reason", d.Reason, "movement", m.ID.String(), "merchant", m.Owner.MerchantID,
+		"mode", m.Owner.Mode, "provider", m.Provider, "detail", d.Detail)
+	switch {
+	case err != nil:
+		log.ErrorContext(ctx, "an exception can't be written", "error", err)
+	case fresh:
+		log.WarnContext(ctx, "needs an operator")
+	}
+	return err
+}
+
+func (l *Lifecycle) list(ctx context.Context, m movement.Movement, causes []movement.Cause) error {
+	for _, d := range causes {
+		if err := l.List(ctx, m, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Alert makes an exception of a fault of an account at a provider: nobody but an
+// operator can mend it. Each fault of each version of its credentials stands there
+// once, and again where it goes on after somebody has resolved it. That it can't be
+// written is logged, and changes no answer.
+func (l *Lifecycle) Alert(ctx context.Context, provider string, c Connection, what string) {
+	what = Printable(what)
+	_, err := l.Store.AddException(ctx, movement.Exception{
+		Owner:   movement.Owner{MerchantID: c.MerchantID, Mode: c.Mode},
+		Subject: "connection to " + provider, Reason: movement.ReasonAccount, Provider: provider,
+		FactID: strconv.FormatInt(c.Version, 10) + SortOfFault(what), Detail: what, At: l.Now(), Lasting: true,
+	})
+	if err != nil {
+		l.Log.ErrorContext(ctx, "an exception can't be written", "reason", movement.ReasonAccount, "provider", provider, "error", err)
+	}
+}
+
+// SortOfFault is what a fault's text says each time: its words without those that
+// have a digit in them, which are references, times and sums.
+func SortOfFault(text string) string {
+	var sort strings.Builder
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-' }) {
+		if !strings.ContainsFunc(word, unicode.IsDigit) {
+			sort.WriteString(" " + strings.ToLower(word))
+		}
+	}
+	return sort.String()
 }
