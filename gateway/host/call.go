@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
@@ -23,6 +24,11 @@ type Use struct {
 	// else of the operation, because it has replaced that one since, is not called: what
 	// it answers could not be read. "" is whatever it declares.
 	Declared string
+}
+
+// UseOf is what a movement uses its provider for.
+func UseOf(m movement.Movement) Use {
+	return Use{Provider: m.Provider, MerchantID: m.Owner.MerchantID, Money: true}
 }
 
 func (u Use) place(mode string) place {

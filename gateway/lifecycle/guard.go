@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
@@ -164,7 +165,7 @@ func (l *Lifecycle) lostAt(ctx context.Context, r Request, op *catalog.Operation
 		return sdk.StatusUnknown
 	}
 	draft.Provider = op.Provider
-	update := l.Providers.Lookup(ctx, UseOf(draft), lookupOf(draft, c), lookupTimeout)
+	update := l.Providers.Lookup(ctx, host.UseOf(draft), lookupOf(draft, c), lookupTimeout)
 	l.Log.LogAttrs(ctx, slog.LevelInfo, "asked for what a restore may have lost", slog.String("provider", op.Provider),
 		slog.String("movement", draft.ID.String()), slog.String("request_id", r.RequestID),
 		slog.String("status", update.Status.String()), slog.String("detail", update.Detail))
