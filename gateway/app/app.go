@@ -184,6 +184,7 @@ func (a *App) wire(ctx context.Context) error {
 	}
 	a.directory = tenants.NewDirectory(a.store, a.clock.Now, a.log)
 	a.uses = tenants.NewKeyUses(a.store, a.log)
+	a.directory.NoteUses(a.uses)
 	a.cache = cache.New(a.store, a.clock.Now, a.log)
 	a.quotas, a.limiter = limit.NewBatcher(a.store, a.log), limit.New()
 	replica := a.replica.String()
@@ -216,7 +217,7 @@ func (a *App) wire(ctx context.Context) error {
 	a.edge, err = edge.New(
 		edge.Config{Svc: a.config.Service, PublicURL: a.config.PublicURL, ConsoleURL: a.config.MerchantsConsoleURL, TrustedProxies: trusted, AllowHTTPCallbacks: a.config.AllowHTTPCallbacks},
 		edge.Dependencies{
-			Movements: a.lifecycle, Queries: a.queries, Deliveries: a.transfers, Notifier: a.lifecycle, Checkouts: a.payments, Authenticator: authenticator{a.directory, a.follower, a.uses},
+			Movements: a.lifecycle, Queries: a.queries, Deliveries: a.transfers, Notifier: a.lifecycle, Checkouts: a.payments, Authenticator: a.directory, PolicyFresh: a.follower.Fresh,
 			Admitter: admission.New(a.policy, a.limiter, a.quotas, admission.Config{
 				Location: zone, Namer: decision.NewNamer(a.decisions, replicaNumber(a.replica)), Decisions: a.decided, Log: a.log,
 			}),

@@ -188,11 +188,17 @@ func (x *exchange) authenticate(b body) error {
 		return fault.New(fault.Internal, "The key could not be checked. Try again later.").Because(err)
 	}
 	x.identity = identity
-	if moves := x.operation.Money() || x.operation.CancelOf != ""; moves && !x.edge.Authenticator.Fresh(x.started) {
+	if moves := x.operation.Money() || x.operation.CancelOf != ""; moves && !x.fresh() {
 		return fault.New(fault.Internal, "Operations that move money are paused for a moment. Try again later.").
 			Because(errors.New("revocations of keys, or which policy version is in force, can't be learned of"))
 	}
 	return nil
+}
+
+// fresh reports whether this replica would know of a key revoked elsewhere, and of another
+// policy version in force.
+func (x *exchange) fresh() bool {
+	return x.edge.Authenticator.Fresh(x.started) && x.edge.PolicyFresh(x.started)
 }
 
 // identify finds whose a key is. One that this replica does not remember waits for its turn.
