@@ -322,6 +322,32 @@ func (g *gate) judge(ctx context.Context, in AdmitInput, what string) {
 	}
 }
 
+// route holds the order of providers for a request against those there are.
+func (g *gate) route(ctx context.Context, in AdmitInput, providers []string, what string) {
+	if len(providers) == 0 || !g.set.Routes() {
+		return
+	}
+	input, err := g.set.admitTerm(&in)
+	if err != nil {
+		return // the decision has told it
+	}
+	var got tried
+	answer := g.set.tryOne(ctx, &got, &g.set.route, routeRef, input, ofRequest)
+	if answer != nil {
+		var named []string
+		if named, err = readRoute(answer.Value); err != nil {
+			got.misses(g.set, routeRef, err)
+		}
+		for _, name := range named {
+			if !slices.Contains(providers, name) {
+				place := at(g.set.rules.GetRules(routeRef)[0].Location, "", fmt.Sprintf("no provider of %s is named %q: there are %q", in.Operation.Path, name, providers))
+				g.add(CheckMeaning, false, place, in.Merchant.Tier).seen(what)
+			}
+		}
+	}
+	g.fault(ctx, got, in, what)
+}
+
 // fault notes why there is no right answer.
 func (g *gate) fault(ctx context.Context, got tried, in AdmitInput, what string) {
 	if got.fault != nil && ctx.Err() == nil {

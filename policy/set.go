@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/bits"
@@ -25,6 +26,9 @@ const (
 
 // refusedSilently is what a merchant is told where the rules refuse without a reason or say nothing at all.
 const refusedSilently = "The policy does not allow this."
+
+// routeRef is the third question, which a set need not answer.
+var routeRef = ast.MustParseRef("data.gerbang.route")
 
 // Set is a compiled set. It never changes and any number of goroutines may ask it.
 type Set struct {
@@ -254,6 +258,73 @@ func (s *Set) AdmitAndKeep(ctx context.Context, in AdmitInput) (Decision, error)
 		study(ctx, s, &s.keeping(&in.Merchant, in.Mode, in.Operation, in.Now).admit, &s.admit, in, decision)
 	}
 	return decision, err
+}
+
+// Routes reports whether the rules say anything of the order of providers.
+func (s *Set) Routes() bool { return s.routes }
+
+// KeptRoute is Route where the answer is kept or the rules say nothing: nothing has to be evaluated. Nobody may change it.
+func (s *Set) KeptRoute(in AdmitInput) ([]string, bool) {
+	if !s.Routes() {
+		return nil, true
+	}
+	if kept := s.keptOf(&in.Merchant, in.Mode, in.Operation, in.Now); kept != nil {
+		if known := kept.route.known.Load(); known != nil {
+			return *known, true
+		}
+	}
+	return nil, false
+}
+
+// RouteAndKeep is Route for a merchant as its record is. The answer is kept as [Set.AdmitAndKeep] keeps a decision.
+func (s *Set) RouteAndKeep(ctx context.Context, in AdmitInput) ([]string, error) {
+	providers, err := s.Route(ctx, in)
+	if err == nil && s.Routes() {
+		study(ctx, s, &s.keeping(&in.Merchant, in.Mode, in.Operation, in.Now).route, &s.route, in, providers)
+	}
+	return providers, err
+}
+
+// Route answers which providers an allowed request may go to, in the order in which they are tried. It is nil where the rules
+// say nothing: then the gateway's own order holds. An empty list is none.
+func (s *Set) Route(ctx context.Context, in AdmitInput) ([]string, error) {
+	if !s.Routes() {
+		return nil, nil
+	}
+	input, err := s.admitTerm(&in)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := s.ask(ctx, &s.route, input)
+	if err != nil || answer == nil {
+		return nil, err
+	}
+	providers, err := readRoute(answer.Value)
+	if err != nil {
+		return nil, fmt.Errorf("policy: the answer of %s: %w", routeRef, err)
+	}
+	return providers, nil
+}
+
+// readRoute reads the names of providers.
+func readRoute(value ast.Value) ([]string, error) {
+	list, ok := value.(*ast.Array)
+	if !ok {
+		return nil, fmt.Errorf("%s where a list of providers must be: a set has no order", ast.ValueName(value))
+	}
+	providers := make([]string, 0, list.Len())
+	err := list.Iter(func(term *ast.Term) error {
+		name, ok := term.Value.(ast.String)
+		if !ok {
+			return errors.New("a provider must be a string")
+		}
+		if slices.Contains(providers, string(name)) {
+			return fmt.Errorf("%q is there twice", string(name))
+		}
+		providers = append(providers, string(name))
+		return nil
+	})
+	return providers, err
 }
 
 // study keeps an answer to a question if it is found out, at this request, to depend on nothing that is unknown. An error

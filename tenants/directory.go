@@ -55,6 +55,7 @@ type Directory struct {
 	accounts *otter.Cache[MerchantID, *Account]
 	keys     *index[keyName]
 	routes   *index[routeName]
+	uses     *KeyUses // nil notes none
 }
 
 // keyName and routeName are names as cache keys: no pointers into a request's memory, nothing secret kept alive.
@@ -84,6 +85,9 @@ func NewDirectory(source Source, now func() time.Time, log *slog.Logger) *Direct
 	}
 }
 
+// NoteUses has every right key's use noted. It must be called before the first request.
+func (d *Directory) NoteUses(uses *KeyUses) { d.uses = uses }
+
 // Authenticate returns who presented the key. Whatever is wrong with the key is ErrAuthFailed; ErrAddress comes with
 // the identity, for the key was right. Any other error is the Source's and says nothing about the key.
 func (d *Directory) Authenticate(ctx context.Context, now time.Time, presented string, addr netip.Addr) (Identity, error) {
@@ -99,6 +103,9 @@ func (d *Directory) Authenticate(ctx context.Context, now time.Time, presented s
 	identity := Identity{Account: account, Key: key, Mode: key.Mode}
 	if !key.Allows(addr) {
 		return identity, ErrAddress
+	}
+	if d.uses != nil {
+		d.uses.Note(identity, now, addr)
 	}
 	return identity, nil
 }

@@ -49,7 +49,7 @@ type App struct {
 	unfit      bool // for money, as it was logged last
 	host       *host.Host
 	operations *catalog.Catalog
-	recovery   *recovery
+	recovery   *lifecycle.Recovery
 	absences   *reconcile.Absences
 	cache      *cache.Cache
 	quotas     *limit.Batcher
@@ -154,8 +154,14 @@ func (a *App) openStore(ctx context.Context) error {
 		}
 	}
 	a.look(ctx)
-	a.recovery = newRecovery(a.store, a.log)
-	if err := a.recovery.read(ctx); err != nil {
+	a.recovery = lifecycle.NewRecovery(func(ctx context.Context) (begun time.Time, lasts bool, err error) {
+		last, err := a.store.LastRecovery(ctx)
+		if err == nil && last != nil {
+			begun = last.Begun
+		}
+		return begun, last.Lasts(), err
+	}, a.log)
+	if err := a.recovery.Read(ctx); err != nil {
 		a.log.WarnContext(ctx, "whether the database waits to be opened after a restore can't be read: no money is moved until it can", "error", err)
 	}
 	return nil
@@ -178,6 +184,7 @@ func (a *App) wire(ctx context.Context) error {
 	}
 	a.directory = tenants.NewDirectory(a.store, a.clock.Now, a.log)
 	a.uses = tenants.NewKeyUses(a.store, a.log)
+	a.directory.NoteUses(a.uses)
 	a.cache = cache.New(a.store, a.clock.Now, a.log)
 	a.quotas, a.limiter = limit.NewBatcher(a.store, a.log), limit.New()
 	replica := a.replica.String()
@@ -210,7 +217,7 @@ func (a *App) wire(ctx context.Context) error {
 	a.edge, err = edge.New(
 		edge.Config{Svc: a.config.Service, PublicURL: a.config.PublicURL, ConsoleURL: a.config.MerchantsConsoleURL, TrustedProxies: trusted, AllowHTTPCallbacks: a.config.AllowHTTPCallbacks},
 		edge.Dependencies{
-			Movements: a.lifecycle, Queries: a.queries, Deliveries: a.transfers, Notifier: a.lifecycle, Checkouts: a.payments, Authenticator: authenticator{a.directory, a.follower, a.uses},
+			Movements: a.lifecycle, Queries: a.queries, Deliveries: a.transfers, Notifier: a.lifecycle, Checkouts: a.payments, Authenticator: a.directory, PolicyFresh: a.follower.Fresh,
 			Admitter: admission.New(a.policy, a.limiter, a.quotas, admission.Config{
 				Location: zone, Namer: decision.NewNamer(a.decisions, replicaNumber(a.replica)), Decisions: a.decided, Log: a.log,
 			}),
@@ -228,7 +235,7 @@ func (a *App) wireMoney(vault *tenants.Vault, mailed func()) {
 	a.lifecycle = lifecycle.New(lifecycle.Dependencies{
 		Store: a.store, Providers: a.host, Accounts: a.directory, Vault: vault, Catalog: a.operations, Names: a.names,
 		ForeignNotified: a.metrics.ObserveForeign, CallbackCommitted: func() { a.dispatcher.Wake() }, MailCommitted: mailed,
-		ClockFault: a.clock.Fault, Recovering: a.recovery.fault, Unfit: a.store.Unfit, Restored: a.recovery.restored, Now: a.clock.Now, Log: a.log,
+		ClockFault: a.clock.Fault, Recovering: a.recovery.Fault, Unfit: a.store.Unfit, Restored: a.recovery.Restored, Now: a.clock.Now, Log: a.log,
 		PassedOver: a.config.passedOver,
 	})
 	a.queries = query.New(a.lifecycle, a.cache, a.store)
@@ -301,7 +308,7 @@ func (a *App) Run(ctx context.Context) error {
 	if a.outbox != nil {
 		work = append(work, a.outbox.Run)
 	}
-	group.Go(func() error { return a.recovery.whileOpen(during.work, work) })
+	group.Go(func() error { return a.recovery.WhileOpen(during.work, work) })
 	for _, run := range []func(context.Context) error{a.directory.Run, a.vault.Run, a.clock.Run, a.decisionWriter().Run, a.attendant().Run, a.recovery.Run, a.follower.Run, a.follower.Beat, a.approvals.Run, a.uses.Run, a.SignIn.Run, a.pages.Run, a.forgetSessions, a.measure, a.probe, a.shareRates, a.watchPolicyDir} {
 		group.Go(func() error { return run(during.rest) })
 	}

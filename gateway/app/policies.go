@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"runtime/debug"
-	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/rollout"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
@@ -148,26 +146,4 @@ func (a *App) pluginDigests() map[string]string {
 		}
 	}
 	return digests
-}
-
-// authenticator is the directory of keys, whose word is fresh where the policy's is, too.
-type authenticator struct {
-	*tenants.Directory
-	policy *rollout.Follower
-	uses   *tenants.KeyUses
-}
-
-// Authenticate is the directory's, and notes which key is used.
-func (a authenticator) Authenticate(ctx context.Context, now time.Time, presented string, from netip.Addr) (tenants.Identity, error) {
-	identity, err := a.Directory.Authenticate(ctx, now, presented, from)
-	if err == nil {
-		a.uses.Note(identity, now, from)
-	}
-	return identity, err
-}
-
-// Fresh reports whether this replica would know of a key revoked elsewhere, and of a
-// policy version put in force.
-func (a authenticator) Fresh(now time.Time) bool {
-	return a.Directory.Fresh(now) && a.policy.Fresh(now)
 }

@@ -75,8 +75,7 @@ type Authenticator interface {
 	Remembers(presented string) bool
 	// RemembersRoute reports the same of a provider's token.
 	RemembersRoute(provider tenants.Provider, token tenants.NotifyToken) bool
-	// Fresh reports whether this replica would know of a key revoked elsewhere, and of
-	// another policy version in force.
+	// Fresh reports whether this replica would know of a key revoked elsewhere.
 	Fresh(now time.Time) bool
 }
 
@@ -143,6 +142,7 @@ type Dependencies struct {
 	Notifier      Notifier
 	Checkouts     Checkouts
 	Authenticator Authenticator
+	PolicyFresh   func(now time.Time) bool // whether this replica would know of another policy version in force
 	Admitter      Admitter
 	Failures      Failures
 	Observer      Observer
@@ -169,7 +169,7 @@ var svcForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,31}$`)
 
 // New makes an edge that serves a snapshot.
 func New(c Config, d Dependencies, s *catalog.Snapshot) (*Edge, error) {
-	if d.Movements == nil || d.Queries == nil || d.Deliveries == nil || d.Notifier == nil || d.Checkouts == nil || d.Authenticator == nil || d.Admitter == nil || d.Failures == nil {
+	if d.Movements == nil || d.Queries == nil || d.Deliveries == nil || d.Notifier == nil || d.Checkouts == nil || d.Authenticator == nil || d.PolicyFresh == nil || d.Admitter == nil || d.Failures == nil {
 		return nil, errors.New("edge: a dependency is missing")
 	}
 	c.Svc = cmp.Or(c.Svc, "Svc")

@@ -60,7 +60,8 @@ type house struct {
 	told          []string
 	reconsidered  []map[string]any
 	delivered     []movement.ID
-	stale         bool
+	stale         bool // of keys
+	policyStale   bool
 	observed      []string
 	counts        *decision.Log // of the real admission, nil for none
 
@@ -205,6 +206,7 @@ func build(t testing.TB, change ...func(*edge.Config)) *house {
 func (h *house) dependencies() edge.Dependencies {
 	return edge.Dependencies{
 		Movements: h, Queries: h, Deliveries: h, Notifier: h, Checkouts: h, Authenticator: h, Admitter: h, Observer: h,
+		PolicyFresh: func(time.Time) bool { return !h.policyStale },
 		Failures: limit.NewFailures(),
 		Log:      slog.New(slog.NewJSONHandler(h.log, nil)),
 		Now:      func() time.Time { return noon },

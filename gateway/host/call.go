@@ -2,9 +2,14 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
@@ -19,6 +24,11 @@ type Use struct {
 	// else of the operation, because it has replaced that one since, is not called: what
 	// it answers could not be read. "" is whatever it declares.
 	Declared string
+}
+
+// UseOf is what a movement uses its provider for.
+func UseOf(m movement.Movement) Use {
+	return Use{Provider: m.Provider, MerchantID: m.Owner.MerchantID, Money: true}
 }
 
 func (u Use) place(mode string) place {
@@ -84,6 +94,55 @@ func (h *Host) use(
 		p.noteCall(result, time.Since(started))
 		return result, healthy
 	})
+}
+
+var errDown = errors.New("its process is down")
+
+// fails reports whether the last try to start a process failed: nobody knows when
+// another will run, so nothing waits for it.
+func (p *provider) fails() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.failing
+}
+
+// ready returns the process to call, whose use has begun. While the process is being replaced it waits,
+// as long as a restart usually takes and never past until.
+func (p *provider) ready(ctx context.Context, until time.Time) (*process, error) {
+	running, changed := p.process()
+	if running != nil {
+		return running, nil // nearly always
+	}
+	wait := p.tune.restartWait
+	if !until.IsZero() {
+		wait = min(wait, time.Until(until))
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	for running == nil {
+		if p.fails() {
+			return nil, errDown
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errDown
+		case <-changed:
+		}
+		running, changed = p.process()
+	}
+	return running, nil
+}
+
+func (p *provider) process() (*process, <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.current != nil && !p.current.usable() {
+		p.current = nil
+	}
+	if p.current != nil {
+		p.current.enter()
+	}
+	return p.current, p.changed
 }
 
 func (h *Host) passed(sendBy time.Time) bool { return !sendBy.IsZero() && h.now().After(sendBy) }
@@ -253,4 +312,151 @@ func orDefault(timeout time.Duration) time.Duration {
 		return defaultTimeout
 	}
 	return timeout
+}
+
+// maxDetail is the longest text for operators that is taken from an answer, in bytes.
+const maxDetail = 4 << 10
+
+// heard is the wire to a plugin. What an answer tells operators leaves here fit for logs
+// and exceptions, and nowhere else: without the secrets that are known, valid, and cut.
+type heard struct {
+	*sdk.Client
+	secrets *secrets
+}
+
+func (w heard) fit(detail string) string {
+	if detail == "" {
+		return ""
+	}
+	return strings.ToValidUTF8(w.secrets.clean(detail, maxDetail), "")
+}
+
+// failure is an error of the transport, whose words may be the plugin's own.
+type failure struct {
+	error
+	text string
+}
+
+func (f failure) Error() string { return f.text }
+
+func (f failure) Unwrap() error { return f.error }
+
+func (w heard) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return failure{err, w.fit(err.Error())}
+}
+
+// Call is [sdk.Client.Call].
+func (w heard) Call(ctx context.Context, c sdk.Call) (sdk.Result, error) {
+	r, err := w.Client.Call(ctx, c)
+	r.Detail = w.fit(r.Detail)
+	return r, w.failed(err)
+}
+
+// Quote is [sdk.Client.Quote].
+func (w heard) Quote(ctx context.Context, q sdk.Quote) (sdk.Quoted, error) {
+	r, err := w.Client.Quote(ctx, q)
+	r.Detail = w.fit(r.Detail)
+	return r, w.failed(err)
+}
+
+// Lookup is [sdk.Client.Lookup].
+func (w heard) Lookup(ctx context.Context, l sdk.Lookup) (sdk.StatusUpdate, error) {
+	u, err := w.Client.Lookup(ctx, l)
+	u.Detail = w.fit(u.Detail)
+	return u, w.failed(err)
+}
+
+// Verify is [sdk.Client.Verify].
+func (w heard) Verify(ctx context.Context, c sdk.Connection) (sdk.Result, error) {
+	r, err := w.Client.Verify(ctx, c)
+	r.Detail = w.fit(r.Detail)
+	return r, w.failed(err)
+}
+
+// Statement is [sdk.Client.Statement].
+func (w heard) Statement(ctx context.Context, s sdk.Statement) (sdk.StatementPage, error) {
+	page, err := w.Client.Statement(ctx, s)
+	page.Detail = w.fit(page.Detail)
+	return page, w.failed(err)
+}
+
+// Notify is [sdk.Client.Notify].
+func (w heard) Notify(ctx context.Context, n sdk.Notification) (sdk.Acknowledgement, error) {
+	ack, err := w.Client.Notify(ctx, n)
+	ack.Detail = w.fit(ack.Detail)
+	for i := range ack.Updates {
+		ack.Updates[i].Detail = w.fit(ack.Updates[i].Detail)
+	}
+	return ack, w.failed(err)
+}
+
+const (
+	recentCalls  = 256
+	recentFaults = 8
+)
+
+// Fault is why a process ended or could not be started, or why a call got no answer.
+type Fault struct {
+	At  time.Time
+	Why string
+}
+
+// Latency is how long the last calls took.
+type Latency struct {
+	Calls       int // that were measured, at most 256
+	Median, P99 time.Duration
+}
+
+// recent is what operators are shown of a plugin's last calls and faults. The zero value
+// has none.
+type recent struct {
+	mu     sync.Mutex
+	took   [recentCalls]time.Duration
+	calls  int // ever
+	faults []Fault
+}
+
+// call notes a call that was made.
+func (r *recent) call(took time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.took[r.calls%recentCalls] = took
+	r.calls++
+}
+
+// fault notes a fault.
+func (r *recent) fault(why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.faults = append(r.faults, Fault{At: time.Now(), Why: why}); len(r.faults) > recentFaults {
+		r.faults = slices.Clone(r.faults[1:])
+	}
+}
+
+// shown is what is known, the newest fault first.
+func (r *recent) shown() (Latency, []Fault) {
+	r.mu.Lock()
+	n := min(r.calls, recentCalls)
+	took, faults := slices.Clone(r.took[:n]), slices.Clone(r.faults)
+	r.mu.Unlock()
+	slices.Reverse(faults)
+	if n == 0 {
+		return Latency{}, faults
+	}
+	slices.Sort(took)
+	return Latency{Calls: n, Median: took[n/2], P99: took[n*99/100]}, faults
+}
+
+// noteCall keeps how a call went. What was turned away here is no call.
+func (p *provider) noteCall(r sdk.Result, took time.Duration) {
+	if r.Outcome == sdk.NotSent && r.Blame == sdk.BlameNone {
+		return
+	}
+	p.recent.call(took)
+	if r.Outcome == sdk.Unknown || r.Outcome == sdk.NotSent {
+		p.recent.fault(r.Detail)
+	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk"
@@ -116,6 +117,13 @@ type Request struct {
 // Owner is whose movement the request makes or asks for.
 func (r Request) Owner() movement.Owner {
 	return movement.Owner{MerchantID: string(r.Identity.Account.ID()), Mode: string(r.Identity.Mode)}
+}
+
+// Use is what the request uses its provider for.
+func (r Request) Use() host.Use {
+	return host.Use{
+		Provider: r.Operation.Provider, MerchantID: string(r.Identity.Account.ID()), Money: r.Operation.Money(), Declared: r.Operation.Declared(),
+	}
 }
 
 // NamesReference tells whether the request itself names a reference.
@@ -229,6 +237,15 @@ type pauses struct {
 func (p *pauses) NextBackOff() time.Duration {
 	pause := p.ExponentialBackOff.NextBackOff()
 	return pause/2 + time.Duration(p.draw(int(pause)))
+}
+
+// UseBy is what a movement uses its provider for, by an operation of that provider.
+func UseBy(m movement.Movement, op *catalog.Operation) host.Use {
+	use := host.UseOf(m)
+	if op.Provider == m.Provider {
+		use.Declared = op.Declared()
+	}
+	return use
 }
 
 // Persist runs a write of what has happened already: it does not end with its

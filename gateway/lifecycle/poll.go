@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
@@ -93,7 +94,7 @@ func (l *Lifecycle) lookup(ctx context.Context, op *catalog.Operation, m movemen
 	if op.Rules.Resubmits {
 		lookup.SendBy = earlier(now.Add(sendWindow), m.ResubmitUntil(op.Rules))
 	}
-	update := l.Providers.Lookup(ctx, UseOf(m), lookup, lookupTimeout)
+	update := l.Providers.Lookup(ctx, host.UseOf(m), lookup, lookupTimeout)
 	l.note(ctx, op, m, "polled", update.Status.String(), update.Detail)
 	return update
 }

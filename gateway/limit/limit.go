@@ -61,6 +61,36 @@ type Verdict struct {
 	RetryAfter time.Duration
 }
 
+// spread is over how many replicas the rates are spread, and how.
+type spread struct {
+	replicas int // that live, this one included
+	leased   bool
+	away     bool // the database
+}
+
+func (s spread) alone() bool { return s.replicas < 2 }
+
+func (s spread) shared() bool { return !s.alone() && !s.leased }
+
+// text is for logs.
+func (s spread) text() string {
+	switch {
+	case s.alone():
+		return "merchants' rates are this replica's alone"
+	case s.leased:
+		return "merchants' rates are leased together with the other replicas"
+	}
+	return "merchants' rates are granted in part, until the other replicas know of this one"
+}
+
+// of is the part of a rate that a replica grants without a lease.
+func (s spread) of(r Rate) Rate {
+	if !s.shared() {
+		return r
+	}
+	return Rate{PerSecond: r.PerSecond / float64(s.replicas), Burst: max(1, r.Burst/s.replicas)}
+}
+
 // Limiter holds the buckets. Any number of goroutines may use it.
 type Limiter struct {
 	seed   maphash.Seed

@@ -102,10 +102,10 @@ func TestTruthSaysEverything(t *testing.T) {
 	}
 }
 
-// wordsOfFacts are the names of all that a fact can say, as fact.go declares them.
+// wordsOfFacts are the names of all that a fact can say, as transition.go declares them.
 func wordsOfFacts(t *testing.T) []string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "fact.go", nil, parser.SkipObjectResolution)
+	file, err := parser.ParseFile(token.NewFileSet(), "transition.go", nil, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func wordsOfFacts(t *testing.T) []string {
 		return true
 	})
 	if len(names) == 0 {
-		t.Fatal("fact.go declares nothing that a fact can say")
+		t.Fatal("transition.go declares nothing that a fact can say")
 	}
 	return names
 }

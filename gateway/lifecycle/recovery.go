@@ -1,4 +1,4 @@
-package app
+package lifecycle
 
 import (
 	"context"
@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
 const (
@@ -20,12 +18,14 @@ const (
 	recoveryUnread = 10 * time.Second
 )
 
-// recovery is what a replica knows of a restore after which nobody has opened the
+// LastRecovery reads when the last recovery began, zero for none, and whether it lasts:
+// nobody has opened the gateway since.
+type LastRecovery func(ctx context.Context) (begun time.Time, lasts bool, err error)
+
+// Recovery is what a replica knows of a restore after which nobody has opened the
 // gateway. All replicas read it from the database, so one word opens them all.
-type recovery struct {
-	store interface {
-		LastRecovery(ctx context.Context) (*store.Recovery, error)
-	}
+type Recovery struct {
+	last  LastRecovery
 	log   *slog.Logger
 	phase atomic.Pointer[phase]
 	seen  atomic.Pointer[time.Time] // when it was last read
@@ -38,8 +38,9 @@ type phase struct {
 	over       chan struct{} // closed when it is
 }
 
-func newRecovery(from *store.Store, log *slog.Logger) *recovery {
-	r := &recovery{store: from, log: log}
+// NewRecovery makes one that lasts until Read says otherwise.
+func NewRecovery(last LastRecovery, log *slog.Logger) *Recovery {
+	r := &Recovery{last: last, log: log}
 	r.phase.Store(&phase{recovering: true, over: make(chan struct{})}) // until it is known
 	return r
 }
@@ -50,9 +51,9 @@ var (
 	errUnread     = errors.New("whether the database was restored can't be read")
 )
 
-// fault is why no money may be moved, nil where it may.
-func (r *recovery) fault() error {
-	if err := r.begun(); err != nil {
+// Fault is why no money may be moved, nil where it may.
+func (r *Recovery) Fault() error {
+	if err := r.Begun(); err != nil {
 		return err
 	}
 	if time.Since(*r.seen.Load()) > recoveryUnread {
@@ -61,30 +62,27 @@ func (r *recovery) fault() error {
 	return nil
 }
 
-// begun tells of a recovery that is known to have begun, and of one that may have where
+// Begun tells of a recovery that is known to have begun, and of one that may have where
 // none was ever read.
-func (r *recovery) begun() error {
+func (r *Recovery) Begun() error {
 	if r.phase.Load().recovering {
 		return errRecovering
 	}
 	return nil
 }
 
-// restored is when the last recovery began, zero for none.
-func (r *recovery) restored() time.Time { return r.phase.Load().restored }
+// Restored is when the last recovery began, zero for none.
+func (r *Recovery) Restored() time.Time { return r.phase.Load().restored }
 
-// read takes over what the database says.
-func (r *recovery) read(ctx context.Context) error {
+// Read takes over what the database says.
+func (r *Recovery) Read(ctx context.Context) error {
 	asked := time.Now()
-	last, err := r.store.LastRecovery(ctx)
+	begun, lasts, err := r.last(ctx)
 	if err != nil {
 		return err
 	}
 	r.seen.Store(new(asked))
-	before, now := r.phase.Load(), &phase{recovering: last.Lasts(), over: make(chan struct{})}
-	if last != nil {
-		now.restored = last.Begun
-	}
+	before, now := r.phase.Load(), &phase{recovering: lasts, restored: begun, over: make(chan struct{})}
 	if before.recovering == now.recovering && before.restored.Equal(now.restored) {
 		return nil
 	}
@@ -96,7 +94,7 @@ func (r *recovery) read(ctx context.Context) error {
 
 // Run reads it until the context ends. While it can't be read the workers go on, which
 // can do nothing without the database, but soon no money is moved.
-func (r *recovery) Run(ctx context.Context) error {
+func (r *Recovery) Run(ctx context.Context) error {
 	tick := time.NewTicker(readRecoveryEvery)
 	defer tick.Stop()
 	for {
@@ -105,18 +103,18 @@ func (r *recovery) Run(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 			reading, cancel := context.WithTimeout(ctx, 2*readRecoveryEvery) // one that hangs must not hide what began since
-			_ = r.read(reading)                                              // readiness tells of the database
+			_ = r.Read(reading)                                              // readiness tells of the database
 			cancel()
 		}
 	}
 }
 
-// whileOpen runs workers until the context ends, but not while a recovery lasts.
-func (r *recovery) whileOpen(ctx context.Context, workers []func(context.Context) error) error {
+// WhileOpen runs workers until the context ends, but not while a recovery lasts.
+func (r *Recovery) WhileOpen(ctx context.Context, workers []func(context.Context) error) error {
 	for ctx.Err() == nil {
 		now := r.phase.Load()
 		if now.recovering {
-			wait(ctx, now.over)
+			until(ctx, now.over)
 			continue
 		}
 		if err := during(ctx, now, workers); err != nil {
@@ -133,11 +131,19 @@ func during(ctx context.Context, p *phase, workers []func(context.Context) error
 	defer end()
 	group.Go(func() error {
 		defer end()
-		wait(running, p.over)
+		until(running, p.over)
 		return nil
 	})
 	for _, run := range workers {
 		group.Go(func() error { return run(running) })
 	}
 	return group.Wait()
+}
+
+// until waits for a phase's end, or the context's.
+func until(ctx context.Context, over <-chan struct{}) {
+	select {
+	case <-over:
+	case <-ctx.Done():
+	}
 }

@@ -1,4 +1,4 @@
-package app
+package lifecycle
 
 import (
 	"context"
@@ -8,21 +8,16 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
 // restored is a database in which a recovery begins and ends.
 type restored struct{ open, away atomic.Bool }
 
-func (r *restored) LastRecovery(context.Context) (*store.Recovery, error) {
+func (r *restored) last(context.Context) (begun time.Time, lasts bool, err error) {
 	if r.away.Load() {
-		return nil, errors.New("no database")
+		return begun, false, errors.New("no database")
 	}
-	if r.open.Load() {
-		return &store.Recovery{}, nil
-	}
-	return nil, nil
+	return begun, r.open.Load(), nil
 }
 
 // TestWorkersRestWhileRecovering: within a second of an operator's word they run, and
@@ -32,9 +27,8 @@ func TestWorkersRestWhileRecovering(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		database, fails := &restored{}, make(chan error)
 		database.open.Store(true)
-		r := newRecovery(nil, slog.New(slog.DiscardHandler))
-		r.store = database
-		if err := r.read(t.Context()); err != nil {
+		r := NewRecovery(database.last, slog.New(slog.DiscardHandler))
+		if err := r.Read(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		ctx, end := context.WithCancel(t.Context())
@@ -52,13 +46,13 @@ func TestWorkersRestWhileRecovering(t *testing.T) {
 		}
 		go func() { _ = r.Run(ctx) }()
 		ended := make(chan error)
-		go func() { ended <- r.whileOpen(ctx, []func(context.Context) error{work, work}) }()
+		go func() { ended <- r.WhileOpen(ctx, []func(context.Context) error{work, work}) }()
 		want := func(what string, n int32) {
 			t.Helper()
 			time.Sleep(2 * readRecoveryEvery)
 			synctest.Wait()
-			if got := working.Load(); got != n || (r.fault() == nil) != (n > 0) {
-				t.Errorf("%s: %d work, want %d; %v", what, got, n, r.fault())
+			if got := working.Load(); got != n || (r.Fault() == nil) != (n > 0) {
+				t.Errorf("%s: %d work, want %d; %v", what, got, n, r.Fault())
 			}
 		}
 		want("restored", 0)
@@ -82,9 +76,8 @@ func TestNoMoneyWhileRecoveryCannotBeRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		database := &restored{}
-		r := newRecovery(nil, slog.New(slog.DiscardHandler))
-		r.store = database
-		if err := r.read(t.Context()); err != nil {
+		r := NewRecovery(database.last, slog.New(slog.DiscardHandler))
+		if err := r.Read(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		ctx, end := context.WithCancel(t.Context())
@@ -93,8 +86,8 @@ func TestNoMoneyWhileRecoveryCannotBeRead(t *testing.T) {
 		want := func(after time.Duration, moves bool) {
 			t.Helper()
 			time.Sleep(after)
-			if synctest.Wait(); (r.fault() == nil) != moves || r.begun() != nil {
-				t.Errorf("money moves is not %v: %v; a recovery: %v", moves, r.fault(), r.begun())
+			if synctest.Wait(); (r.Fault() == nil) != moves || r.Begun() != nil {
+				t.Errorf("money moves is not %v: %v; a recovery: %v", moves, r.Fault(), r.Begun())
 			}
 		}
 		want(time.Minute, true)
