@@ -18,7 +18,7 @@ var errClock = errors.New("this machine's clock is 5m0s ahead")
 // and once the clock is right the reference is used as if nothing had been.
 func TestAWrongClockSellsNothing(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	first := w.sell("INV/1", 10_000)
 	if first.word() != "PENDING" {
 		t.Fatalf("sale: %s %v", first.data, first.err)
@@ -103,7 +103,7 @@ func TestAWrongClockProvesNothing(t *testing.T) {
 // time tells that the first is not on its way any more.
 func TestAWrongClockSendsNothingAgain(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, databaseFor(t), handClock())
+	s := newShop(t, keeperFor(t), handClock())
 	other := s.replica(s.keeper)
 	other.Now = func() time.Time { return s.now().Add(2 * time.Minute) }
 	other.ClockFault = func() error { return errClock }
@@ -149,7 +149,7 @@ func TestAWrongClockPutsOffWhatItDoesNotSendAgain(t *testing.T) {
 // TestADoubtListedByAClockThatIsBehind may be decided: it is of this attempt.
 func TestADoubtListedByAClockThatIsBehind(t *testing.T) {
 	t.Parallel()
-	kept := databaseFor(t)
+	kept := keeperFor(t)
 	for behind, word := range map[time.Duration]string{2*movement.ClockSkew - time.Second: "", 2*movement.ClockSkew + 2*time.Second: "IN_PROGRESS"} {
 		o := undecided(t, kept, "transfer", movement.Pending)
 		m := o.stored("A")

@@ -33,7 +33,7 @@ func (d *deaf) Apply(ctx context.Context, c movement.Change) (bool, error) {
 // not end as unpaid.
 func TestASaleThatCantBeToldHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	poor, last, unpaid := w.sold("poor", 10_000), w.sold("last", 20_000), w.sold("unpaid", 30_000)
 	at := w.now().Add(time.Minute)
 	w.till.write(paid("a", poor.Amount, at))
@@ -71,7 +71,7 @@ func TestASaleThatCantBeToldHoldsUpNoOther(t *testing.T) {
 // TestLateMoneyIsTakenBack tells the merchant what it was told of before.
 func TestLateMoneyIsTakenBack(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	for _, atOnce := range []bool{true, false} {
 		w := newStall(t, s)
 		m := w.sold("INV/1", 10_000)
@@ -117,7 +117,7 @@ func (w *stall) readBooks() {
 // TestRowsThatComeDaysLater are read although nothing is sold any more.
 func TestRowsThatComeDaysLater(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)
 	w.work("INV/1", time.Hour)
 	w.complete()
@@ -142,7 +142,7 @@ func TestRowsThatComeDaysLater(t *testing.T) {
 // it may be meant for, and give it to that.
 func TestAPaymentThatComesVeryLate(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)
 	w.work("INV/1", time.Hour)
 	w.complete()
@@ -180,7 +180,7 @@ func (w *stall) leave(removed bool) {
 // sales, and operators hear of what nobody can find out any more.
 func TestAnAccountThatWasLeft(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	for _, removed := range []bool{true, false} {
 		t.Run(fmt.Sprint("removed ", removed), func(t *testing.T) {
 			t.Parallel()
@@ -228,7 +228,7 @@ func TestAnAccountThatWasLeft(t *testing.T) {
 // TestBooksOfAProviderThatIsGone are not read.
 func TestBooksOfAProviderThatIsGone(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	w.sold("INV/1", 10_000)
 	gone, err := w.kept.Statement(t.Context(), w.wallet)
 	if err != nil {
@@ -244,7 +244,7 @@ func TestBooksOfAProviderThatIsGone(t *testing.T) {
 // are complete until now, and a sale lives as long as it was told to.
 func TestBooksOfTheFutureEndNothing(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	w.till.set(func() { w.till.through = w.now().Add(365 * 24 * time.Hour) })
 	w.sold("INV/1", 10_000)
 	w.work("INV/1", 29*time.Minute)
@@ -274,7 +274,7 @@ func TestBooksOfTheFutureEndNothing(t *testing.T) {
 // paid back is paid.
 func TestAPartTakenBackIsNoPayment(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)
 	at := w.now().Add(time.Minute)
 	w.till.write(paid("r", m.Amount, at), back("r", 500, at.Add(time.Second)))
@@ -291,7 +291,7 @@ func TestAPartTakenBackIsNoPayment(t *testing.T) {
 // known whether there is something to pay.
 func TestNobodyPaysASaleThatIsBeingMade(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	for _, proven := range []bool{true, false} {
 		w := newStall(t, s)
 		w.till.answer = func(sdk.Call) sdk.Result { return sdk.DontKnow(sdk.BlameNone, "crashed") }
@@ -324,7 +324,7 @@ func TestNobodyPaysASaleThatIsBeingMade(t *testing.T) {
 // then with the right one.
 func TestAReplicaWhoseClockIsAheadStopsNoReading(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)
 	tomorrow := w.now().Add(24 * time.Hour)
 	if ours, err := w.kept.PollStatement(t.Context(), w.wallet, tomorrow, tomorrow, tomorrow); err != nil || !ours {
@@ -341,7 +341,7 @@ func TestAReplicaWhoseClockIsAheadStopsNoReading(t *testing.T) {
 // TestAPaymentWithoutATimeThatAnOperatorAssigns: what is paid was paid at some time.
 func TestAPaymentWithoutATimeThatAnOperatorAssigns(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)
 	row := paid("r", m.Amount, w.now())
 	row.At = time.Time{}

@@ -10,7 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
@@ -21,7 +20,7 @@ import (
 // one row at most, and the sums add up.
 func TestMatchingProperties(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	rapid.Check(t, func(r *rapid.T) {
 		w := newStall(t, s)
 		w.till.page = rapid.IntRange(1, 9).Draw(r, "page")
@@ -72,7 +71,7 @@ func anyRows(r *rapid.T, sales []movement.Movement) (rows []sdk.StatementLine, p
 }
 
 // crashSometimes looks at the books with a process that may end at any write.
-func (w *stall) crashSometimes(r *rapid.T, s *store.Store) {
+func (w *stall) crashSometimes(r *rapid.T, s keeper) {
 	w.restart(s)
 	left := rapid.IntRange(0, 20).Draw(r, "writes")
 	w.kept.at = func(string) {

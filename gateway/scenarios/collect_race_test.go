@@ -41,7 +41,7 @@ func wantWithin[T any](t testing.TB, comes <-chan T, what string) (got T) {
 // up waiting, and not the reading: it settles what it finds.
 func TestNobodyCutsTheReading(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)
 	w.till.write(paid("r", m.Amount, w.now()))
 	slow := &slowBooks{till: w.till, asked: make(chan struct{}), let: make(chan struct{})}
@@ -74,7 +74,7 @@ func TestNobodyCutsTheReading(t *testing.T) {
 // to another gets no second one by a guess.
 func TestMoneyForWhatHadLateMoney(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	old := w.sold("INV/1", 10_000)
 	w.work("INV/1", time.Hour)
 	w.complete()
@@ -108,7 +108,7 @@ func TestMoneyForWhatHadLateMoney(t *testing.T) {
 // once the command was given again.
 func TestAnAssignmentSurvives(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	for _, dies := range []string{"before assign", "after assign", "before late", "after late", "before settled", "after settled"} {
 		t.Run(dies, func(t *testing.T) {
 			t.Parallel()
@@ -149,7 +149,7 @@ func TestAnAssignmentSurvives(t *testing.T) {
 // TestWhatWasNeverMadeTakesNoAmount: tries that come to nothing use up no amounts.
 func TestWhatWasNeverMadeTakesNoAmount(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	w.till.set(func() {
 		w.till.answer = func(sdk.Call) sdk.Result { return sdk.DidNotSend(sdk.BlameAccount, "no such code") }
 	})
@@ -163,7 +163,7 @@ func TestWhatWasNeverMadeTakesNoAmount(t *testing.T) {
 // TestPaymentsOfManyDays are asked for day by day, and each finds its own sale.
 func TestPaymentsOfManyDays(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	var sales []movement.Movement
 	for _, reference := range []string{"1", "2", "3", "4"} {
 		m := w.sold(reference, 10_000)

@@ -14,7 +14,7 @@ import (
 // or came late meanwhile.
 func TestAStatusReadsOn(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)
 	w.till.write(paid("r1", m.Amount, w.now()))
 	w.pass(readEvery)
@@ -46,7 +46,7 @@ func TestAStatusReadsOn(t *testing.T) {
 // gateway is opened.
 func TestAStatusReadsNothingInRecovery(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)
 	w.till.write(paid("r1", m.Amount, w.now()))
 	w.Lifecycle.Recovering = func() error { return errors.New("restored") }

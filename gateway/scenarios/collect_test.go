@@ -20,7 +20,7 @@ import (
 // beside sales of the same amount.
 func TestASaleIsPaid(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	first, m := w.sell("INV/1", 10_000), w.stored("INV/1")
 	code := int64(m.Amount) - 10_000
 	want := fmt.Sprintf(`{"external_id":"INV/1","qr_string":"QR-%d","amount":%d,"base_amount":10000,"random_code":%d,"status":"PENDING","remaining_quota":41}`,
@@ -65,7 +65,7 @@ func TestASaleIsPaid(t *testing.T) {
 // TestBooksAreReadSeldom asks for many states at once.
 func TestBooksAreReadSeldom(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	for i := range 5 {
 		w.sold(fmt.Sprint(i), 10_000)
 	}
@@ -86,7 +86,7 @@ func TestBooksAreReadSeldom(t *testing.T) {
 // young, the books are read as seldom as for one.
 func TestBooksAreReadForAllSalesTogether(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	const sales = 30
 	for i := range sales {
 		w.sold(fmt.Sprint(i), 10_000)
@@ -114,7 +114,7 @@ func TestBooksAreReadForAllSalesTogether(t *testing.T) {
 // books; what they then tell of its life pays it all the same.
 func TestUnpaidOnlyWhenTheBooksSaySo(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	for name, c := range map[string]struct {
 		rows func(w *stall, m movement.Movement)
 		want movement.State
@@ -149,7 +149,7 @@ func TestUnpaidOnlyWhenTheBooksSaySo(t *testing.T) {
 // has ended.
 func TestLateMoney(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	for _, early := range []bool{true, false} {
 		t.Run(fmt.Sprint("read before the end ", early), func(t *testing.T) {
 			t.Parallel()
@@ -185,7 +185,7 @@ func TestLateMoney(t *testing.T) {
 // TestTheBooksMayTellInAnyOrder tells of one payment in each way.
 func TestTheBooksMayTellInAnyOrder(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	const announced, reversal = "wallet2.status_update INV/1 PAID", "wallet2.reversed INV/1 PAID"
 	for name, c := range map[string]struct {
 		rows   func(pay, back sdk.StatementLine) [][]sdk.StatementLine // one look at a time
@@ -256,7 +256,7 @@ func TestTheBooksMayTellInAnyOrder(t *testing.T) {
 func TestTwoCandidates(t *testing.T) {
 	t.Parallel()
 	op := collectOf(collectPath)
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	old := w.sold("old", 10_000)
 	w.work("old", time.Hour)
 	w.complete()
@@ -299,7 +299,7 @@ func TestTwoCandidates(t *testing.T) {
 // currency passed over.
 func TestATimeBeforeItsSale(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	for name, c := range map[string]struct {
 		before   time.Duration
 		currency string
@@ -345,7 +345,7 @@ func TestATimeBeforeItsSale(t *testing.T) {
 // every other round, too. Its sale is an exception.
 func TestALeftAccountIsReadSeldom(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	m := w.sold("A", 10_000)
 	account, err := tenants.NewAccount(w.account.Merchant(), nil, nil, nil)
 	if err != nil {
@@ -370,7 +370,7 @@ func TestALeftAccountIsReadSeldom(t *testing.T) {
 // TestASaleWhoseCallIsUnderWay when its account is read has it read again soon.
 func TestASaleWhoseCallIsUnderWay(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	w.till.answer = func(sdk.Call) sdk.Result { return sdk.DontKnow(sdk.BlameUpstream, "cut") }
 	w.till.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.StatusUpdate{} }
 	w.sell("A", 50_000)
@@ -384,7 +384,7 @@ func TestASaleWhoseCallIsUnderWay(t *testing.T) {
 // asks about one of them alone, and each is told once.
 func TestReadingEndsAllSales(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	const sales = 1000
 	var all []movement.Movement
 	for i := range sales {
@@ -422,7 +422,7 @@ func TestReadingEndsAllSales(t *testing.T) {
 // made in its place.
 func TestLateMoneyIsAssigned(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	first := w.sold("first", 10_000)
 	w.complete()
 	w.work("first", time.Hour)
@@ -455,7 +455,7 @@ func TestLateMoneyIsAssigned(t *testing.T) {
 // TestOnlyBooksEndASale has the plugin claim ends that it knows nothing of.
 func TestOnlyBooksEndASale(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	for _, standing := range []sdk.Status{sdk.StatusDone, sdk.StatusExpired, sdk.StatusFailed} {
 		w := newStall(t, s)
 		w.till.answer = func(sdk.Call) sdk.Result { return sdk.DontKnow(sdk.BlameNone, "crashed") }
@@ -475,7 +475,7 @@ func TestOnlyBooksEndASale(t *testing.T) {
 // TestNoAmountIsFree is the documented answer.
 func TestNoAmountIsFree(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	for i := range movement.MostCodes {
 		w.sold(fmt.Sprint(i), 10_000)
 	}
@@ -492,7 +492,7 @@ func TestNoAmountIsFree(t *testing.T) {
 // after one was paid another sale has it, and each line is whose it must be.
 func TestAPaidAmountIsSoonFree(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	for i := range movement.MostCodes {
 		w.sold(fmt.Sprint(i), 10_000)
 	}
@@ -531,7 +531,7 @@ func TestAPaidAmountIsSoonFree(t *testing.T) {
 // TestAConnectionSaysHowLateLinesAre: so long the amounts of its sales are quarantined.
 func TestAConnectionSaysHowLateLinesAre(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	for late, quarantine := range map[string]time.Duration{"": 130 * time.Minute, "15m": 25 * time.Minute, "9h": 130 * time.Minute, "soon": 130 * time.Minute} {
 		w := newStall(t, s)
 		connections := w.account.Connections()
@@ -555,7 +555,7 @@ func TestAConnectionSaysHowLateLinesAre(t *testing.T) {
 // TestBooksThatCantBeRead leave sales as they are, and tell the operators once.
 func TestBooksThatCantBeRead(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)
 	w.till.says = func(sdk.Statement) (sdk.StatementPage, bool) {
 		return sdk.NoStatement(sdk.BlameNone, "the plugin is away"), true

@@ -17,7 +17,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
@@ -97,7 +96,7 @@ func back(name string, amount money.Amount, at time.Time) sdk.StatementLine {
 
 // shaky is a store beside whose writes a process may end.
 type shaky struct {
-	*store.Store
+	keeper
 	mu sync.Mutex
 	at func(step string) // before and after each write, one at a time
 }
@@ -117,7 +116,7 @@ func (s *shaky) reach(step string) {
 }
 
 func (s *shaky) Reserve(ctx context.Context, m movement.Movement) (c movement.Movement, ours bool, err error) {
-	s.around("claim", func() { c, ours, err = s.Store.Reserve(ctx, m) })
+	s.around("claim", func() { c, ours, err = s.keeper.Reserve(ctx, m) })
 	return c, ours, err
 }
 
@@ -130,29 +129,29 @@ func (s *shaky) Apply(ctx context.Context, c movement.Change) (ok bool, err erro
 		step = "reversal"
 	case movement.Move:
 	case movement.Nothing, movement.Supplement, movement.KeepAnswer, movement.Contradiction, movement.Renewal, movement.Errored:
-		return s.Store.Apply(ctx, c)
+		return s.keeper.Apply(ctx, c)
 	}
-	s.around(step, func() { ok, err = s.Store.Apply(ctx, c) })
+	s.around(step, func() { ok, err = s.keeper.Apply(ctx, c) })
 	return ok, err
 }
 
 func (s *shaky) Import(ctx context.Context, now time.Time, b movement.Statement, entries []movement.ImportedLine, next string, through time.Time) (ok bool, err error) {
-	s.around("enter", func() { ok, err = s.Store.Import(ctx, now, b, entries, next, through) })
+	s.around("enter", func() { ok, err = s.keeper.Import(ctx, now, b, entries, next, through) })
 	return ok, err
 }
 
 func (s *shaky) Match(ctx context.Context, now time.Time, b movement.Statement, verdicts []movement.Match) (decided []string, err error) {
-	s.around("judge", func() { decided, err = s.Store.Match(ctx, now, b, verdicts) })
+	s.around("judge", func() { decided, err = s.keeper.Match(ctx, now, b, verdicts) })
 	return decided, err
 }
 
 func (s *shaky) CloseLines(ctx context.Context, account movement.AccountID, done []movement.StatementLine, freeAt time.Time) (err error) {
-	s.around("settled", func() { err = s.Store.CloseLines(ctx, account, done, freeAt) })
+	s.around("settled", func() { err = s.keeper.CloseLines(ctx, account, done, freeAt) })
 	return err
 }
 
 func (s *shaky) Assign(ctx context.Context, now time.Time, seen movement.StatementLine, to movement.ID, operator, reason string) (ok bool, err error) {
-	s.around("assign", func() { ok, err = s.Store.Assign(ctx, now, seen, to, operator, reason) })
+	s.around("assign", func() { ok, err = s.keeper.Assign(ctx, now, seen, to, operator, reason) })
 	return ok, err
 }
 
@@ -167,7 +166,7 @@ type stall struct {
 	wallet  movement.AccountID
 }
 
-func newStall(t testing.TB, s *store.Store) *stall {
+func newStall(t testing.TB, s keeper) *stall {
 	t.Helper()
 	w := &stall{TB: t, clock: handClock()}
 	w.till = &till{page: 1000}
@@ -189,8 +188,8 @@ func newStall(t testing.TB, s *store.Store) *stall {
 }
 
 // restart is a new process, or another replica, on the same database.
-func (w *stall) restart(s *store.Store) {
-	w.kept = &shaky{Store: s}
+func (w *stall) restart(s keeper) {
+	w.kept = &shaky{keeper: s}
 	w.Engine = New(Dependencies{
 		Store: w.kept, Transfers: w.kept, Records: w.kept, Statements: w.kept, Lines: w.kept, Providers: w.till, Books: w.till, Accounts: w, Vault: openVault{}, Catalog: collecting(),
 		Now: w.now, Log: slog.New(slog.DiscardHandler),

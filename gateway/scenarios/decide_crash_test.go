@@ -7,18 +7,17 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/override"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
 // dying keeps operators' decisions, and ends the process behind the commit of one.
 type dying struct {
-	*store.Store
+	keeper
 	committed func(m movement.Movement)
 }
 
 func (d *dying) Override(ctx context.Context, m movement.Movement, o movement.Override, review movement.Exception) (movement.Override, error) {
-	if made, err := d.Store.Override(ctx, m, o, review); err != nil || !made.Made() {
+	if made, err := d.keeper.Override(ctx, m, o, review); err != nil || !made.Made() {
 		return made, err
 	}
 	d.committed(m)
@@ -26,7 +25,7 @@ func (d *dying) Override(ctx context.Context, m movement.Movement, o movement.Ov
 }
 
 // undecidedSale is one of which the statement tells nothing.
-func undecidedSale(t *testing.T, s *store.Store, made bool) (*Engine, clock, func() movement.Movement) {
+func undecidedSale(t *testing.T, s keeper, made bool) (*Engine, clock, func() movement.Movement) {
 	t.Helper()
 	w := newStall(t, s)
 	if !made {
@@ -41,7 +40,7 @@ func undecidedSale(t *testing.T, s *store.Store, made bool) (*Engine, clock, fun
 // is to be sent again is, once.
 func TestADecisionIsAppliedAfterACrash(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	ends := []movement.OverrideOutcome{movement.OverrideSucceeded, movement.OverrideFailed}
 	of := func(o *open) (*Engine, clock, func() movement.Movement) {
 		return o.Engine, o.clock, func() movement.Movement { return o.stored("A") }

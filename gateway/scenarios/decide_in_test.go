@@ -9,14 +9,13 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/override"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // stuck makes a payment whose creation nobody answered, and on whose account nobody
 // can ask any more: its keys are another account's.
-func stuck(t *testing.T, s *store.Store) *open {
+func stuck(t *testing.T, s keeper) *open {
 	t.Helper()
 	w := newWorld(t, s, handClock())
 	w.decidesWith(s)
@@ -44,7 +43,7 @@ func (w *world) rekeyed(credentials string, version int64) {
 // touched, and what the provider says later is late money or an exception.
 func TestOperatorsEndAPayment(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	for outcome, c := range map[movement.OverrideOutcome]struct {
 		state   movement.State
 		word    string
@@ -94,7 +93,7 @@ func TestOperatorsEndAPayment(t *testing.T) {
 // ended as paid is an exception, once, since a payer may have paid twice.
 func TestPaidAfterAnOverride(t *testing.T) {
 	t.Parallel()
-	o := stuck(t, databaseFor(t))
+	o := stuck(t, keeperFor(t))
 	o.work("A", 25*time.Hour)
 	for _, operator := range []string{ayu, budi} {
 		if _, err := o.says(operator, movement.OverrideSucceeded); err != nil {
@@ -113,7 +112,7 @@ func TestPaidAfterAnOverride(t *testing.T) {
 // which operators decide, however young the payment is.
 func TestAnotherAmountPaid(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	w := newWorld(t, s, handClock())
 	w.decidesWith(s)
 	o := &open{world: w, store: s}
@@ -156,7 +155,7 @@ func TestAnotherAmountPaid(t *testing.T) {
 // after a month, from which operators decide.
 func TestEndlessPayment(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	w := newWorld(t, s, handClock())
 	w.decidesWith(s)
 	o := &open{world: w, store: s}
@@ -228,7 +227,7 @@ func TestNewKeysOfOneAccount(t *testing.T) {
 // listed until operators assign it to the sale.
 func TestOperatorsEndASale(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	for name, c := range map[string]struct {
 		made    bool
 		outcome movement.OverrideOutcome

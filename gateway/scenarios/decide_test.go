@@ -11,7 +11,6 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
@@ -22,14 +21,14 @@ const ayu, budi = "ayu", "budi"
 type open struct {
 	*world
 
-	store *store.Store
+	store keeper
 	shop  *shop  // of an order, else nil
 	purse *purse // of a transfer, else nil
 }
 
 // undecided makes one: prepaid and bill are orders, of which the balance is charged
 // or held. It stands as sending or pending.
-func undecided(t *testing.T, s *store.Store, what string, state movement.State) *open {
+func undecided(t *testing.T, s keeper, what string, state movement.State) *open {
 	t.Helper()
 	o := &open{store: s}
 	silent := func(money.Amount) sdk.Result { return sdk.DontKnow(sdk.BlameUpstream, "cut") }
@@ -145,7 +144,7 @@ func (o *open) settledAs(what string, outcome movement.OverrideOutcome) {
 // movement has held, counted or promised ends with it.
 func TestTwoOperatorsDecide(t *testing.T) { //nolint:tparallel // they share a ledger that is checked then
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	for _, what := range []string{"prepaid", "bill", "transfer"} {
 		for _, state := range []movement.State{movement.Acknowledged, movement.Pending} {
 			for outcome, other := range map[movement.OverrideOutcome]movement.OverrideOutcome{
@@ -193,7 +192,7 @@ func TestTwoOperatorsDecide(t *testing.T) { //nolint:tparallel // they share a l
 // TestOneDecidesAlone: it is applied at once, and reviewed.
 func TestOneDecidesAlone(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	for _, what := range []string{"prepaid", "transfer"} {
 		o := undecided(t, s, what, movement.Acknowledged)
 		o.pass(25 * time.Hour)
@@ -220,7 +219,7 @@ func TestOneDecidesAlone(t *testing.T) {
 // sent, and what operators have no say in.
 func TestWhatIsNotDecided(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	o := undecided(t, s, "transfer", movement.Acknowledged)
 	if err := o.Engine.List(t.Context(), o.stored("A"), movement.Cause{Reason: movement.ReasonAmount, FactID: "", Detail: "differs"}); err != nil {
 		t.Fatal(err)
@@ -275,7 +274,7 @@ func TestWhatIsNotDecided(t *testing.T) {
 // still believes that it is open.
 func TestADecisionIsNeverSentAgain(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	o := undecided(t, s, "prepaid", movement.Acknowledged)
 	o.work("A", 25*time.Hour)
 	stale := o.stored("A")
@@ -285,8 +284,8 @@ func TestADecisionIsNeverSentAgain(t *testing.T) {
 	}
 	_, err := o.saysAlone(ayu, movement.OverrideFailed)
 	o.refused(err, fault.InProgress, "being asked")
-	if decided, err := s.OverridesOf(t.Context(), stale.ID); err != nil || len(decided) != 0 {
-		t.Errorf("kept %+v, %v", decided, err)
+	if kept, err := s.OverrideOf(t.Context(), stale.ID, stale.Attempt); !errors.Is(err, movement.ErrNotFound) {
+		t.Errorf("kept %+v, %v", kept, err)
 	}
 	o.pass(time.Minute)
 
@@ -326,7 +325,7 @@ func TestADecisionIsNeverSentAgain(t *testing.T) {
 // where the process died before the decision was applied. The next poll applies it.
 func TestADecisionStopsResubmission(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	o := undecided(t, s, "prepaid", movement.Acknowledged)
 	o.work("A", 25*time.Hour)
 	o.wantListed(movement.ReasonUnresolved)
@@ -366,7 +365,7 @@ func TestADecisionStopsResubmission(t *testing.T) {
 // reversal, or on the operators' list.
 func TestNewsAfterADecision(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	for _, what := range []string{"prepaid", "bill", "transfer"} {
 		for outcome, news := range map[movement.OverrideOutcome]sdk.Status{
 			movement.OverrideSucceeded: sdk.StatusFailed, movement.OverrideFailed: sdk.StatusDone,
@@ -406,7 +405,7 @@ func TestNewsAfterADecision(t *testing.T) {
 // TestADecisionThatWasNotApplied is applied by whoever says the same again.
 func TestADecisionThatWasNotApplied(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	o := undecided(t, s, "bill", movement.Pending)
 	o.pass(25 * time.Hour)
 	o.faults.move = func(func() (bool, error)) (bool, error) { return false, broken{errAway} }
@@ -484,7 +483,7 @@ func TestAllDecideAtOnce(t *testing.T) {
 // nothing, with how often.
 func TestWhatAProviderSaidIsKept(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	o := undecided(t, s, "transfer", movement.Acknowledged)
 	o.work("A", 3*time.Minute)
 	notes, err := s.NotesOf(t.Context(), o.stored("A").ID)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
@@ -53,7 +54,7 @@ var (
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	all := cases(everyClaim, everySettle, []bool{false, true})
-	for _, c := range all {
+	for _, c := range tier.Sample(t, all, 150) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			inMemory(t, func(w *world) { w.play(c) })
@@ -67,7 +68,7 @@ func TestMatrixOnDatabase(t *testing.T) {
 	t.Parallel()
 	s := databaseFor(t)
 	all := cases([]string{"ok", "fails but is there"}, []string{"ok", "fails once but is there", "fails for good"}, []bool{false})
-	for _, c := range all {
+	for _, c := range tier.Sample(t, all, 10) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			newWorld(t, s, handClock()).play(c)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
@@ -98,7 +99,7 @@ func TestOrderMatrix(t *testing.T) {
 	t.Parallel()
 	all := orderCases([]string{"ok"}, append(slices.Clone(everySettle), allFail), everyCrash)
 	all = append(all, orderCases(everyClaim[1:], []string{"ok", allFail}, everyCrash[:1])...)
-	for _, c := range all {
+	for _, c := range tier.Sample(t, all, 150) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			inShop(t, func(s *shop) { s.plays(c) })
@@ -114,7 +115,7 @@ func TestOrderMatrixOnDatabase(t *testing.T) { //nolint:tparallel // what follow
 	all := orderCases([]string{"ok"}, []string{"ok", "fails once but is there"}, []string{"never", "after the call", "after the settlement", "after the promise"})
 	all = append(all, orderCases([]string{"fails but is there"}, []string{allFail}, everyCrash[:1])...)
 	t.Run("cases", func(t *testing.T) {
-		for _, c := range all {
+		for _, c := range tier.Sample(t, all, 10) {
 			t.Run(c.String(), func(t *testing.T) {
 				t.Parallel()
 				newShop(t, db, handClock()).plays(c)

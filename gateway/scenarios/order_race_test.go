@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
@@ -54,7 +55,10 @@ func onReplicas(t *testing.T, test func(*shop, ...*Engine)) {
 	for name, n := range map[string]int{"database": 1, "two replicas": 2} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			stores := replicasFor(t, n)
+			if n == 1 {
+				tier.Long(t, "the race on two stores is the harder one")
+			}
+			stores := databasesFor(t, n)
 			s := newShop(t, stores[0], handClock())
 			engines := []*Engine{s.Engine}
 			for _, other := range stores[1:] {

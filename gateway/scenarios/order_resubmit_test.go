@@ -17,7 +17,7 @@ var silent = sdk.NoStatus(sdk.BlameUpstream, "no answer")
 // unbought makes an order whose call never left, and that nobody answers for about.
 func unbought(t *testing.T) *open {
 	t.Helper()
-	db := databaseFor(t)
+	db := keeperFor(t)
 	o := &open{store: db, shop: newShop(t, db, handClock())}
 	o.world = o.shop.world
 	o.decidesWith(db)
@@ -305,7 +305,7 @@ func TestFailedAfterResubmit(t *testing.T) {
 // asked about without sending it.
 func TestWhatIsNotSentAgain(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	has := undecided(t, s, "prepaid", movement.Pending)
 	has.work("A", 25*time.Hour)
 	has.pass(2 * time.Minute)

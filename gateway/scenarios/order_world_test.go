@@ -22,6 +22,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
@@ -99,6 +100,7 @@ func inShops(t *testing.T, test func(*shop)) {
 	t.Helper()
 	t.Run("memory", func(t *testing.T) { t.Parallel(); inShop(t, test) })
 	t.Run("database", func(t *testing.T) {
+		tier.Long(t, "the store in memory answers as the database does")
 		t.Parallel()
 		s := databaseFor(t)
 		test(newShop(t, s, handClock()))
@@ -106,9 +108,13 @@ func inShops(t *testing.T, test func(*shop)) {
 	})
 }
 
-func cleanLedger(t *testing.T, s *store.Store) {
+func cleanLedger(t *testing.T, s keeper) {
 	t.Helper()
-	report, err := s.CheckLedger(t.Context(), store.LedgerScope{Full: true})
+	real, is := s.(*store.Store)
+	if !is {
+		return
+	}
+	report, err := real.CheckLedger(t.Context(), store.LedgerScope{Full: true})
 	if err != nil || !report.Clean() {
 		t.Errorf("the ledger is not clean: %+v, %v", report, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -15,7 +16,11 @@ import (
 func onBoth(t *testing.T, test func(*world)) {
 	t.Helper()
 	t.Run("memory", func(t *testing.T) { t.Parallel(); test(newWorld(t, newMemory(), handClock())) })
-	t.Run("database", func(t *testing.T) { t.Parallel(); test(newWorld(t, databaseFor(t), handClock())) })
+	t.Run("database", func(t *testing.T) {
+		tier.Long(t, "the store in memory answers as the database does")
+		t.Parallel()
+		test(newWorld(t, databaseFor(t), handClock()))
+	})
 }
 
 // TestEqualCreatesAtOnce: fifty clients, one payment, one answer.

@@ -33,7 +33,7 @@ func (w *stall) mails() (own []movement.QueuedMail) {
 // both again and again.
 func TestAPaidSaleIsReceiptedOnce(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	var woken atomic.Int32
 	w.MailCommitted = func() { woken.Add(1) }
 	m := w.sold("INV/1", 10_000)
@@ -70,7 +70,7 @@ func TestAPaidSaleIsReceiptedOnce(t *testing.T) {
 // sent.
 func TestWhoGetsNoReceipt(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)
 	m.State = movement.Succeeded
 	collections := kind.AddCollection(w.Lifecycle, w.reconciler)

@@ -566,7 +566,7 @@ func TestANotificationMeetsAnotherProvider(t *testing.T) {
 
 func TestRoutingInTheDatabase(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	r := newRouted(newWorld(t, s, handClock()))
 	r.ups[provider].outcome = notSent
 	r.want(r.ask(createPath, "a"), "PENDING")

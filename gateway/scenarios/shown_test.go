@@ -72,7 +72,7 @@ func TestShownPaymentIsAnswered(t *testing.T) {
 // TestShownSaleIsAPromise is the same of a sale, whose amount is free at once.
 func TestShownSaleIsAPromise(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newStall(t, keeperFor(t))
 	w.till.answer = func(sdk.Call) sdk.Result { return sdk.DontKnow(sdk.BlameUpstream, "cut") }
 	w.till.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.StatusUpdate{Status: sdk.StatusNotFound} }
 	if s := w.sell("A", 50_000); s.word() != "PROVIDER_TIMEOUT unknown lookup_first" {

@@ -17,7 +17,7 @@ import (
 // and no other that its reference was used for again.
 func TestDecidedRequest(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	p := newPurse(t, s, handClock())
 	p.decidesWith(s)
 	p.up.way = wayNamed("not sent")

@@ -11,6 +11,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
@@ -100,7 +101,7 @@ func TestTransferMatrix(t *testing.T) {
 	t.Parallel()
 	all := transferCases([]string{"ok"}, append(slices.Clone(everySettle), allFail), everyCrash)
 	all = append(all, transferCases(everyClaim[1:], []string{"ok", allFail}, everyCrash[:1])...)
-	for _, c := range all {
+	for _, c := range tier.Sample(t, all, 150) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			inPurse(t, func(p *purse) { p.plays(c) })
@@ -116,7 +117,7 @@ func TestTransferMatrixOnDatabase(t *testing.T) { //nolint:tparallel // what fol
 	all := transferCases([]string{"ok"}, []string{"ok", "fails once but is there"}, []string{"never", "after the call", "after the settlement", "after the promise"})
 	all = append(all, transferCases([]string{"fails but is there"}, []string{allFail}, everyCrash[:1])...)
 	t.Run("cases", func(t *testing.T) {
-		for _, c := range all {
+		for _, c := range tier.Sample(t, all, 10) {
 			t.Run(c.String(), func(t *testing.T) {
 				t.Parallel()
 				newPurse(t, db, handClock()).plays(c)

@@ -19,6 +19,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
@@ -118,7 +119,11 @@ func inPurse(t *testing.T, test func(*purse)) {
 func inPurses(t *testing.T, test func(*purse)) {
 	t.Helper()
 	t.Run("memory", func(t *testing.T) { t.Parallel(); inPurse(t, test) })
-	t.Run("database", func(t *testing.T) { t.Parallel(); test(newPurse(t, databaseFor(t), handClock())) })
+	t.Run("database", func(t *testing.T) {
+		tier.Long(t, "the store in memory answers as the database does")
+		t.Parallel()
+		test(newPurse(t, databaseFor(t), handClock()))
+	})
 }
 
 // acrossReplicas runs a test with one engine in memory, and with two on two
@@ -131,7 +136,8 @@ func acrossReplicas(t *testing.T, test func(*purse, ...*Engine)) {
 	})
 	t.Run("two replicas", func(t *testing.T) {
 		t.Parallel()
-		stores := replicasFor(t, 2)
+		tier.Long(t, "races on two real stores")
+		stores := databasesFor(t, 2)
 		p := newPurse(t, stores[0], handClock())
 		other := &faulty{keeper: stores[1], judged: func() { fire(p.faults.judged) }}
 		test(p, p.Engine, p.replica(other))

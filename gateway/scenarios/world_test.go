@@ -26,9 +26,11 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/kind"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/override"
 	"github.com/seed-f006e74d/gerbang/gateway/query"
 	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -72,12 +74,22 @@ func operationIn(c *catalog.Catalog, path string) *catalog.Operation {
 	return op
 }
 
-// keeper is what a world's movements are kept by: the memory or the store.
+// keeper is what a world's movements are kept by: the store in memory or the real one. Both
+// pass package storetest, and answer random calls alike.
 type keeper interface {
 	lifecycle.Store
+	lifecycle.OutageList
 	kind.TransferRegister
 	reconcile.PaidOut
+	reconcile.Statements
+	reconcile.Lines
 	query.Records
+	override.Records
+	History(ctx context.Context, id movement.ID) ([]movement.HistoryEntry, error)
+	NotesOf(ctx context.Context, id movement.ID) ([]movement.Note, error)
+	CallbacksOfMovement(ctx context.Context, owner movement.Owner, id movement.ID, history []movement.HistoryEntry) ([]movement.Callback, error)
+	DueMails(ctx context.Context, buckets []int, since, now time.Time, most int) ([]movement.QueuedMail, error)
+	Usage(ctx context.Context, owner movement.Owner, period string) ([]store.Used, error)
 	Callback(ctx context.Context, key movement.CallbackKey) (movement.Callback, error)
 	OpenExceptions(ctx context.Context, most int) ([]movement.Exception, error)
 	ResolveException(ctx context.Context, now time.Time, a movement.Exception, operator, resolution string) error
@@ -146,15 +158,42 @@ func inMemory(t *testing.T, test func(*world)) {
 	synctest.Test(t, func(t *testing.T) { test(newWorld(t, newMemory(), bubbleClock())) })
 }
 
-// databaseFor is one store for a whole test, for worlds with merchants of their
-// own.
-func databaseFor(t testing.TB) *store.Store {
+// keeperFor is one keeper for a whole test, for worlds with merchants of their own: in
+// memory for each change, and the real store where tests run long.
+func keeperFor(t testing.TB) keeper {
 	t.Helper()
-	return replicasFor(t, 1)[0]
+	if tier.IsLong() {
+		return databaseFor(t)
+	}
+	return newMemory()
 }
 
-// replicasFor are the stores of several replicas on one database.
-func replicasFor(t testing.TB, n int) []*store.Store {
+// databaseFor is the real store, for what the database proves.
+func databaseFor(t testing.TB) *store.Store {
+	t.Helper()
+	return databasesFor(t, 1)[0]
+}
+
+// replicasFor keep the movements of several replicas: one memory that they share, and
+// stores of their own on one database where tests run long.
+func replicasFor(t testing.TB, n int) []keeper {
+	t.Helper()
+	var all []keeper
+	if !tier.IsLong() {
+		shared := newMemory()
+		for range n {
+			all = append(all, shared)
+		}
+		return all
+	}
+	for _, s := range databasesFor(t, n) {
+		all = append(all, s)
+	}
+	return all
+}
+
+// databasesFor are the stores of several replicas on one database.
+func databasesFor(t testing.TB, n int) []*store.Store {
 	t.Helper()
 	url := dbtest.New(t, "engine"+store.MigrationsDigest(), func(ctx context.Context, url string) error {
 		return store.Migrate(ctx, url, slog.New(slog.DiscardHandler))
