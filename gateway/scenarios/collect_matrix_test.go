@@ -14,7 +14,7 @@ import (
 
 // steps are the commits of a sale's way. A process may end before and after each.
 var steps = []string{
-	"claim", "move to pending", "enter", "judge", "move to done", "move to expired", "late", "reversal", "settled",
+	"reserve", "move to pending", "import", "match", "move to done", "move to expired", "late", "reversal", "close",
 }
 
 // fates are what becomes of a sale at its wallet.
@@ -66,17 +66,17 @@ func TestCollectionMatrix(t *testing.T) {
 	for _, c := range tier.Sample(t, all, 60) {
 		t.Run(fmt.Sprintf("%s, %s, %d times", c.fate, c.at, c.times), func(t *testing.T) {
 			t.Parallel()
-			playFate(newStall(t, s), s, c.fate, c.at, c.times)
+			playFate(newCollections(t, s), c.fate, c.at, c.times)
 		})
 	}
 }
 
-func playFate(w *stall, s keeper, fate, at string, times int) {
+func playFate(w *world, fate, at string, times int) {
 	f := fates[fate]
 	crashes := times
 	rig := func() {
-		w.restart(s)
-		w.kept.at = func(step string) {
+		w.restart()
+		w.faults.at = func(step string) {
 			if step == at && crashes > 0 {
 				crashes--
 				panic(crash{})
@@ -91,16 +91,16 @@ func playFate(w *stall, s keeper, fate, at string, times int) {
 	m := w.stored("INV/1")
 	rows := f.rows(m)
 	if len(rows) > 0 {
-		w.till.write(rows[0])
+		w.up.write(rows[0])
 	}
 	for end := w.now().Add(30 * time.Hour); w.now().Before(end); {
 		w.complete()
 		if w.now().After(m.ExpiresAt.Add(5*time.Minute)) && len(rows) > 1 {
-			w.till.write(rows[1:]...)
+			w.up.write(rows[1:]...)
 			rows = rows[:1]
 			for range 6 { // a final sale is not looked at by itself: another one's look reads on
 				w.pass(readEvery)
-				if w.try(func() { w.status("INV/other") }) || w.sell("INV/other", 77_000).crashed || w.status("INV/other").crashed {
+				if w.dies(func() { w.status("INV/other") }) || w.sell("INV/other", 77_000).crashed || w.status("INV/other").crashed {
 					rig()
 				}
 			}
@@ -109,7 +109,7 @@ func playFate(w *stall, s keeper, fate, at string, times int) {
 			rig()
 		}
 	}
-	w.kept.at = nil
+	w.faults.at = nil
 	w.pass(readEvery)
 	w.sell("INV/last", 88_000)
 	w.status("INV/last")
@@ -117,19 +117,19 @@ func playFate(w *stall, s keeper, fate, at string, times int) {
 }
 
 // wantEnd checks that all that happened is known, once.
-func (w *stall) wantEnd(fate string, id movement.ID) {
+func (w *world) wantEnd(fate string, id movement.ID) {
 	w.Helper()
 	f := fates[fate]
 	m := w.stored("INV/1")
 	if m.State != f.state || m.ID != id {
 		w.Errorf("it is %s, want %s", m.State, f.state)
 	}
-	told := slices.DeleteFunc(w.told(), func(text string) bool { return text == "wallet2.status_update INV/other EXPIRED" })
+	told := slices.DeleteFunc(w.events(), func(text string) bool { return text == "wallet2.status_update INV/other EXPIRED" })
 	if !slices.Equal(told, f.told) {
 		w.Errorf("told %q, want %q", told, f.told)
 	}
 	w.wantListed(f.listed...)
-	open, err := w.kept.OpenLines(w.Context(), w.wallet, "", 10)
+	open, err := w.keeper.OpenLines(w.Context(), w.wallet, "", 10)
 	if err != nil || len(open) != 0 {
 		w.Errorf("left open: %+v, %v", open, err)
 	}
