@@ -213,7 +213,7 @@ func TestEveryFaultOnTheDatabase(t *testing.T) { //nolint:tparallel // what foll
 	all := append(cells(everyReserve[:1], everyApply[:3], []string{"never", "after the call", "after the apply", "after the promise"}),
 		cells([]string{"fails but is there"}, []string{"fails for good", allFail}, everyCrash[:1])...)
 	t.Run("cells", func(t *testing.T) {
-		for _, c := range tier.Sample(t, all, 24) {
+		for _, c := range tier.Sample(t, all, 16) {
 			t.Run(c.String(), func(t *testing.T) {
 				t.Parallel()
 				newWorld(t, c.of, s, handClock()).plays(c)

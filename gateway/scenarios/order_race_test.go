@@ -59,7 +59,7 @@ func TestEqualOrdersAtOnce(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			onReplicas(t, orders, func(w *world, engines ...*Engine) {
+			onReplicas(t, orders, true, func(w *world, engines ...*Engine) {
 				w.sku, w.up.way = c.sku, c.way
 				first := 0
 				for i, a := range w.together("A", engines...) {
@@ -87,7 +87,7 @@ func TestEqualOrdersAtOnce(t *testing.T) {
 // TestLastRupiah: many different orders at once, and money for some of them.
 func TestLastRupiah(t *testing.T) {
 	t.Parallel()
-	onReplicas(t, orders, func(w *world, engines ...*Engine) {
+	onReplicas(t, orders, false, func(w *world, engines ...*Engine) {
 		const pays = 7
 		w.account = w.merchant()
 		w.opens(w.account, pays*(prepaidPrice+markup)+prepaidPrice+markup-1)

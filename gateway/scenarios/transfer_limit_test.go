@@ -88,7 +88,7 @@ func TestLimitsExactly(t *testing.T) {
 	for what := range beyondLimit {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			onReplicas(t, transfers, func(w *world, engines ...*Engine) {
+			onReplicas(t, transfers, true, func(w *world, engines ...*Engine) {
 				w.path = walletPath
 				most := int64(room)
 				if what == "amount" || what == "amount to" {
@@ -130,7 +130,7 @@ func (w *world) fifty(engines []*Engine, request func(int) Request) map[string]i
 // or by a limit, and nothing stays counted.
 func TestLimitsWhileGivingBack(t *testing.T) {
 	t.Parallel()
-	onReplicas(t, transfers, func(w *world, engines ...*Engine) {
+	onReplicas(t, transfers, false, func(w *world, engines ...*Engine) {
 		w.up.way = wayNamed("refused")
 		most, much := int64(3), 3*int64(sending)
 		w.limits = policy.Limits{Transfers: policy.TransferLimits{

@@ -64,7 +64,7 @@ func TestEqualTransfersAtOnce(t *testing.T) {
 		for _, reference := range []string{"A", ""} {
 			t.Run(c.way+" "+reference, func(t *testing.T) {
 				t.Parallel()
-				onReplicas(t, transfers, func(w *world, engines ...*Engine) {
+				onReplicas(t, transfers, true, func(w *world, engines ...*Engine) {
 					w.limits, w.up.way = generous(), wayNamed(c.way)
 					first, others := w.atOnce(reference, engines...)
 					w.want(first, c.first)

@@ -233,7 +233,7 @@ func TestUnnamed(t *testing.T) {
 // replica, before it is noted that the answer was delivered.
 func TestUnnamedWaitsForTheMark(t *testing.T) {
 	t.Parallel()
-	onReplicas(t, transfers, func(w *world, engines ...*Engine) {
+	onReplicas(t, transfers, false, func(w *world, engines ...*Engine) {
 		first := w.create("")
 		for n := range 3 {
 			looked := make(chan struct{})
@@ -263,7 +263,7 @@ func TestUnnamedWaitsForTheMark(t *testing.T) {
 // also after one that is done with, one is claimed.
 func TestUnnamedAtOnce(t *testing.T) {
 	t.Parallel()
-	onReplicas(t, transfers, func(w *world, engines ...*Engine) {
+	onReplicas(t, transfers, false, func(w *world, engines ...*Engine) {
 		for round := 1; round <= 3; round++ {
 			var running sync.WaitGroup
 			answers := make([]said, 10)

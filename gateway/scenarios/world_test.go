@@ -223,14 +223,17 @@ func onBoth(t *testing.T, of *kindCase, test func(*world)) {
 }
 
 // onReplicas runs a test with one engine in memory, and with two on two stores of one
-// database.
-func onReplicas(t *testing.T, of *kindCase, test func(*world, ...*Engine)) {
+// database. One of many like it does the latter only where tests run long.
+func onReplicas(t *testing.T, of *kindCase, oneOfMany bool, test func(*world, ...*Engine)) {
 	t.Helper()
 	t.Run("memory", func(t *testing.T) {
 		t.Parallel()
 		inMemory(t, of, func(w *world) { test(w, w.Engine) })
 	})
 	t.Run("two replicas", func(t *testing.T) {
+		if oneOfMany {
+			tier.Long(t, "another of these races runs for each change")
+		}
 		t.Parallel()
 		stores := databasesFor(t, 2)
 		w := newWorld(t, of, stores[0], handClock())
