@@ -17,88 +17,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// orderNews are what a provider may say of an order, in whatever order and
-// however often. The order was bought at cost.
-func orderNews(reference string, cost money.Amount) map[string]sdk.StatusUpdate {
-	p := &thing{of: orders, reference: reference, amount: cost}
-	done, failed, open := p.says(sdk.StatusDone), p.says(sdk.StatusFailed), p.says(sdk.StatusPending)
-	again, dear, cheap, free, dollars, stray := done, done, done, done, done, done
-	again.EventID += "-again"
-	dear.Amount, cheap.Amount, free.Amount, dollars.Currency = cost+1, cost-1, 0, "USD"
-	stray.Reference = ofAnotherRequest(reference)
-	expired := open
-	expired.Status = sdk.StatusExpired
-	return map[string]sdk.StatusUpdate{
-		"done": done, "failed": failed, "open": open, "done again": again, "dear": dear, "cheap": cheap, "free": free,
-		"dollars": dollars, "stray": stray, "expired": expired,
-		"no word": {Reference: reference}, "not found": {Reference: reference, Status: sdk.StatusNotFound},
-	}
-}
-
-// ofAnotherRequest is the upstream reference of the same movement, were its request
-// another.
-func ofAnotherRequest(reference string) string {
-	last := "0"
-	if strings.HasSuffix(reference, last) {
-		last = "1"
-	}
-	return reference[:len(reference)-1] + last
-}
-
-// TestOrderNews: notifications of an order that is pending.
-func TestOrderNews(t *testing.T) {
-	t.Parallel()
-	for says, c := range map[string]struct {
-		status string
-		listed []string
-		events []string
-	}{
-		"open, open":               {"Pending", nil, nil},
-		"done":                     {"Success", nil, []string{orderEnds + " Success"}},
-		"done, done, open, done":   {"Success", nil, []string{orderEnds + " Success"}},
-		"open, done, open":         {"Success", nil, []string{orderEnds + " Success"}},
-		"done, done again":         {"Success", []string{movement.ReasonContradiction}, []string{orderEnds + " Success"}},
-		"failed":                   {"Failed", nil, []string{orderEnds + " Failed"}},
-		"failed, failed, open":     {"Failed", nil, []string{orderEnds + " Failed"}},
-		"failed, done":             {"Failed", []string{movement.ReasonContradiction}, []string{orderEnds + " Failed"}},
-		"failed, done, done":       {"Failed", []string{movement.ReasonContradiction}, []string{orderEnds + " Failed"}},
-		"done, failed":             {"Success", []string{movement.ReasonReversed}, []string{orderEnds + " Success", orderTaken + " Success"}},
-		"done, failed, failed":     {"Success", []string{movement.ReasonReversed}, []string{orderEnds + " Success", orderTaken + " Success"}},
-		"done, failed, done":       {"Success", []string{movement.ReasonReversed}, []string{orderEnds + " Success", orderTaken + " Success"}},
-		"dear":                     {"Pending", []string{movement.ReasonAmount}, nil},
-		"free":                     {"Pending", []string{movement.ReasonAmount}, nil},
-		"dear, dear, done":         {"Success", []string{movement.ReasonAmount}, []string{orderEnds + " Success"}},
-		"done, cheap":              {"Success", []string{movement.ReasonAmount}, []string{orderEnds + " Success"}},
-		"done, cheap, cheap, done": {"Success", []string{movement.ReasonAmount}, []string{orderEnds + " Success"}},
-		"done, dear":               {"Success", []string{movement.ReasonAmount}, []string{orderEnds + " Success"}},
-		"dollars":                  {"Pending", []string{movement.ReasonCurrency}, nil},
-		"stray":                    {"Pending", []string{movement.ReasonContradiction}, nil},
-		"expired":                  {"Pending", []string{movement.ReasonContradiction}, nil},
-		"no word, not found, done": {"Success", nil, []string{orderEnds + " Success"}},
-	} {
-		for _, sku := range []string{prepaidSKU, billSKU} {
-			t.Run(says+", "+sku, func(t *testing.T) {
-				t.Parallel()
-				inMemory(t, orders, func(w *world) {
-					w.sku = sku
-					w.up.way = way{after: time.Second, fails: strings.HasPrefix(says, "failed")}
-					w.want(w.create("A"), "Pending")
-					m := w.stored("A")
-					w.pass(time.Second)
-					for what := range strings.SplitSeq(says, ", ") {
-						w.hear(orderNews(m.UpstreamReference(), m.Cost)[what])
-						w.pass(time.Second)
-					}
-					w.want(w.status("A"), c.status)
-					w.wantListed(c.listed...)
-					w.wantTold(c.events...)
-					w.addUp()
-				})
-			})
-		}
-	}
-}
-
 // TestCheaperThanAgreed: a product may cost less than was agreed, a bill may not.
 func TestCheaperThanAgreed(t *testing.T) {
 	t.Parallel()
@@ -111,7 +29,7 @@ func TestCheaperThanAgreed(t *testing.T) {
 				w.want(w.create("A"), "Pending")
 				m := w.stored("A")
 				w.pass(time.Second)
-				w.hear(orderNews(m.UpstreamReference(), m.Cost)["cheap"])
+				w.hear(updatesOf(orders, m.UpstreamReference(), m.Cost)["less"])
 				if sku == prepaidSKU {
 					w.want(w.status("A"), "Success")
 					w.wantListed()
@@ -152,7 +70,7 @@ func TestNewsBeforeTheAnswer(t *testing.T) {
 				w.up.way = c.way
 				w.up.after = func(sdk.Call) {
 					call := w.up.calls[0]
-					w.hear(orderNews(call.Reference, call.Cost)[c.news])
+					w.hear(updatesOf(orders, call.Reference, call.Cost)[c.news])
 				}
 				a := w.create("A")
 				w.truthful(w.request("A"), a)
@@ -179,7 +97,7 @@ func TestTakenBackOnce(t *testing.T) {
 				w.wantBalance(opening-w.priceOf(), 0)
 				w.pass(time.Hour)
 				back := w.now()
-				f := orderNews(m.UpstreamReference(), m.Cost)["failed"]
+				f := updatesOf(orders, m.UpstreamReference(), m.Cost)["failed"]
 				w.up.ack = sdk.Acknowledgement{Status: 200, Updates: []sdk.StatusUpdate{f, f}}
 				c, _ := w.platformAccount().Connection(tenants.Live, ppob)
 				var senders sync.WaitGroup
@@ -214,7 +132,7 @@ func TestOrdersOnOtherRoutes(t *testing.T) {
 		w.want(w.create("A"), "Pending")
 		of := func(reference string) sdk.StatusUpdate {
 			m := w.stored(reference)
-			return orderNews(m.UpstreamReference(), m.Cost)["failed"]
+			return updatesOf(orders, m.UpstreamReference(), m.Cost)["failed"]
 		}
 		first := of("A")
 		own, others := w.connected(w.merchant().ID(), "own", 1), w.connected(w.merchant().ID(), "others", 1)
@@ -276,7 +194,7 @@ func TestOwnAccount(t *testing.T) {
 					w.addUp()
 					w.work("A", time.Hour)
 					if m = w.stored("A"); m.State == movement.Succeeded {
-						w.hearOn(w.account, orderNews(m.UpstreamReference(), m.Cost)["failed"])
+						w.hearOn(w.account, updatesOf(orders, m.UpstreamReference(), m.Cost)["failed"])
 					}
 					w.wantBalance(1, 0)
 					w.addUp()
