@@ -9,6 +9,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
 var errClock = errors.New("this machine's clock is 5m0s ahead")
@@ -18,7 +19,7 @@ var errClock = errors.New("this machine's clock is 5m0s ahead")
 // and once the clock is right the reference is used as if nothing had been.
 func TestAWrongClockSellsNothing(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newCollections(t, keeperFor(t))
 	first := w.sell("INV/1", 10_000)
 	if first.word() != "PENDING" {
 		t.Fatalf("sale: %s %v", first.data, first.err)
@@ -32,7 +33,7 @@ func TestAWrongClockSellsNothing(t *testing.T) {
 	if !strings.Contains(s.err.Message, "Nothing was sent") || strings.Contains(s.err.Message, errClock.Error()) {
 		t.Errorf("told: %s", s.err.Message)
 	}
-	if _, err := w.kept.MovementByKey(t.Context(), movement.Key{
+	if _, err := w.keeper.MovementByKey(t.Context(), movement.Key{
 		Owner: w.stored("INV/1").Owner, Kind: w.stored("INV/1").Kind, Reference: "INV/2",
 	}); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("it was claimed: %v", err)
@@ -41,7 +42,7 @@ func TestAWrongClockSellsNothing(t *testing.T) {
 		t.Errorf("what exists is answered %s %v", again.data, again.err)
 	}
 	m := w.stored("INV/1")
-	w.till.write(paid("a", m.Amount, w.now().Add(time.Minute)))
+	w.up.write(paid("a", m.Amount, w.now().Add(time.Minute)))
 	w.pass(2 * time.Minute)
 	if s := w.status("INV/1"); s.word() != "PAID" {
 		t.Errorf("what is paid: %s %v", s.data, s.err)
@@ -57,7 +58,7 @@ func TestAWrongClockSellsNothing(t *testing.T) {
 // is told. Once it is fit the reference is used as if nothing had been.
 func TestAnUnfitDatabaseMovesNothing(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		w.want(w.create("A"), "PENDING")
 		unfit := errors.New("the database has the schema 1000")
 		w.Lifecycle.Unfit = func() error { return unfit }
@@ -78,24 +79,24 @@ func TestAnUnfitDatabaseMovesNothing(t *testing.T) {
 // proof by it; what the provider knows is told and settled all the same.
 func TestAWrongClockProvesNothing(t *testing.T) {
 	t.Parallel()
-	inPurses(t, func(p *purse) {
+	onBoth(t, transfers, func(w *world) {
 		var wrong error
-		p.ClockFault = func() error { return wrong }
-		p.up.way = wayNamed("unknown, not moved")
-		p.want(p.transfer("A"), "Pending")
-		p.up.way = wayNamed("unknown, moved")
-		p.want(p.transfer("B"), "Pending")
+		w.ClockFault = func() error { return wrong }
+		w.up.way = wayNamed("unknown, not made")
+		w.want(w.create("A"), "Pending")
+		w.up.way = wayNamed("unknown, made")
+		w.want(w.create("B"), "Pending")
 		wrong = errClock
-		p.want(p.transfer("C"), "INTERNAL no later")
-		p.work("A", 3*time.Hour)
-		p.work("B", time.Hour)
-		if a, b := p.stored("A"), p.stored("B"); a.State != movement.Acknowledged || a.Misses != 0 || b.State != movement.Succeeded {
-			p.Errorf("A stands at %s with %d misses, B at %s", a.State, a.Misses, b.State)
+		w.want(w.create("C"), "INTERNAL no later")
+		w.work("A", 3*time.Hour)
+		w.work("B", time.Hour)
+		if a, b := w.stored("A"), w.stored("B"); a.State != movement.Acknowledged || a.Misses != 0 || b.State != movement.Succeeded {
+			w.Errorf("A stands at %s with %d misses, B at %s", a.State, a.Misses, b.State)
 		}
 		wrong = nil
-		p.work("A", 24*time.Hour)
-		p.want(p.transfer("A"), unsentNever)
-		p.wantMoved(1)
+		w.work("A", 24*time.Hour)
+		w.want(w.create("A"), unsentNever)
+		w.wantMoved(1)
 	})
 }
 
@@ -103,19 +104,19 @@ func TestAWrongClockProvesNothing(t *testing.T) {
 // time tells that the first is not on its way any more.
 func TestAWrongClockSendsNothingAgain(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, databaseFor(t), handClock())
-	other := s.replica(s.keeper)
-	other.Now = func() time.Time { return s.now().Add(2 * time.Minute) }
+	w := newWorld(t, orders, keeperFor(t), handClock())
+	other := w.replica(w.keeper)
+	other.Now = func() time.Time { return w.now().Add(2 * time.Minute) }
 	other.ClockFault = func() error { return errClock }
-	s.up.before = func() {
-		s.up.before = nil
-		if err := other.Resolve(t.Context(), s.stored("A")); err != nil {
+	w.up.before = func(sdk.Call) {
+		w.up.before = nil
+		if err := other.Resolve(t.Context(), w.stored("A")); err != nil {
 			t.Error(err)
 		}
 	}
-	s.want(s.order("A"), "Pending")
-	if m := s.stored("A"); len(s.up.lookups) > 0 || !m.PolledAt.IsZero() || len(s.up.wrong) > 0 {
-		t.Errorf("sent again at %v, asked at %v, %v", s.up.lookups, m.PolledAt, s.up.wrong)
+	w.want(w.create("A"), "Pending")
+	if m := w.stored("A"); len(w.up.lookups) > 0 || !m.PolledAt.IsZero() || len(w.up.wrong) > 0 {
+		t.Errorf("sent again at %v, asked at %v, %v", w.up.lookups, m.PolledAt, w.up.wrong)
 	}
 }
 
@@ -132,11 +133,11 @@ func TestAWrongClockPutsOffWhatItDoesNotSendAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := o.stored("A")
-	if want := o.now().Add(time.Minute); !m.DueAt.Equal(want) || !m.PolledAt.Equal(due.PolledAt) || o.shop.up.asked() != 0 {
-		t.Errorf("due at %v, want %v; asked at %v, %d times", m.DueAt, want, m.PolledAt, o.shop.up.asked())
+	if want := o.now().Add(time.Minute); !m.DueAt.Equal(want) || !m.PolledAt.Equal(due.PolledAt) || o.up.asked() != 0 {
+		t.Errorf("due at %v, want %v; asked at %v, %d times", m.DueAt, want, m.PolledAt, o.up.asked())
 	}
 	o.pass(time.Second)
-	o.want(o.shop.stateOf("A"), "Pending")
+	o.want(o.status("A"), "Pending")
 	if asked := o.stored("A"); !asked.DueAt.Equal(m.DueAt) {
 		t.Errorf("a merchant who asks has put it off to %v", asked.DueAt)
 	}
@@ -149,7 +150,7 @@ func TestAWrongClockPutsOffWhatItDoesNotSendAgain(t *testing.T) {
 // TestADoubtListedByAClockThatIsBehind may be decided: it is of this attempt.
 func TestADoubtListedByAClockThatIsBehind(t *testing.T) {
 	t.Parallel()
-	kept := databaseFor(t)
+	kept := keeperFor(t)
 	for behind, word := range map[time.Duration]string{2*movement.ClockSkew - time.Second: "", 2*movement.ClockSkew + 2*time.Second: "IN_PROGRESS"} {
 		o := undecided(t, kept, "transfer", movement.Pending)
 		m := o.stored("A")
@@ -169,14 +170,14 @@ func TestADoubtListedByAClockThatIsBehind(t *testing.T) {
 // nothing of what one that is as far behind has sent, while that may still appear.
 func TestClocksApart(t *testing.T) {
 	t.Parallel()
-	inPurses(t, func(p *purse) {
-		p.up.way = wayNamed("unknown, moved late")
-		p.up.way.slow = 59 * time.Second
-		p.want(p.transfer("A"), "Pending")
-		p.up.set(func() { p.up.now = func() time.Time { return p.now().Add(-2 * movement.ClockSkew) } })
-		p.pass(2 * movement.ClockSkew) // all that looks from here on has such a clock
-		p.work("A", 3*time.Hour)
-		p.want(p.transfer("A"), "Success")
-		p.wantMoved(1)
+	onBoth(t, transfers, func(w *world) {
+		w.up.way = wayNamed("unknown, made late")
+		w.up.way.slow = 59 * time.Second
+		w.want(w.create("A"), "Pending")
+		w.up.set(func() { w.up.now = func() time.Time { return w.now().Add(-2 * movement.ClockSkew) } })
+		w.pass(2 * movement.ClockSkew) // all that looks from here on has such a clock
+		w.work("A", 3*time.Hour)
+		w.want(w.create("A"), "Success")
+		w.wantMoved(1)
 	})
 }

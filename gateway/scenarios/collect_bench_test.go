@@ -30,11 +30,11 @@ func BenchmarkMatching(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		w, url, rows := busyStall(b)
-		w.till.write(rows...)
+		w.up.write(rows...)
 		bare := copied(b, url, rows)
 		b.StartTimer()
 		started := time.Now()
-		for w.till.reads*pageSize < len(rows) {
+		for w.up.reads*pageSize < len(rows) {
 			w.pass(readEvery)
 			if err := w.ReadBooks(b.Context(), w.statement()); err != nil {
 				b.Fatal(err)
@@ -82,7 +82,7 @@ func copied(b *testing.B, url string, rows []sdk.StatementLine) time.Duration {
 }
 
 // busyStall has many open sales and the rows of a long day.
-func busyStall(b *testing.B) (*stall, string, []sdk.StatementLine) {
+func busyStall(b *testing.B) (*world, string, []sdk.StatementLine) {
 	b.Helper()
 	url := dbtest.New(b, "engine"+store.MigrationsDigest(), func(ctx context.Context, url string) error {
 		return store.Migrate(ctx, url, slog.New(slog.DiscardHandler))
@@ -92,7 +92,7 @@ func busyStall(b *testing.B) (*stall, string, []sdk.StatementLine) {
 		b.Fatal(err)
 	}
 	b.Cleanup(s.Close)
-	w := newStall(b, s)
+	w := newCollections(b, s)
 	pattern := w.sold("0", 1_000)
 	conn, err := pgx.Connect(b.Context(), url)
 	if err != nil {

@@ -10,12 +10,11 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
-	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // deaf is a store that can't move one sale on.
 type deaf struct {
-	*shaky
+	keeper
 	reference string
 }
 
@@ -25,7 +24,7 @@ func (d *deaf) Apply(ctx context.Context, c movement.Change) (bool, error) {
 	if c.Movement.Reference == d.reference && c.To == movement.Succeeded {
 		return false, errDeaf
 	}
-	return d.shaky.Apply(ctx, c)
+	return d.keeper.Apply(ctx, c)
 }
 
 // TestASaleThatCantBeToldHoldsUpNoOther has more payments than a page, which wait,
@@ -33,15 +32,15 @@ func (d *deaf) Apply(ctx context.Context, c movement.Change) (bool, error) {
 // not end as unpaid.
 func TestASaleThatCantBeToldHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newCollections(t, keeperFor(t))
 	poor, last, unpaid := w.sold("poor", 10_000), w.sold("last", 20_000), w.sold("unpaid", 30_000)
 	at := w.now().Add(time.Minute)
-	w.till.write(paid("a", poor.Amount, at))
+	w.up.write(paid("a", poor.Amount, at))
 	for i := range pageSize {
-		w.till.write(paid(fmt.Sprintf("b%04d", i), unpaid.Amount, unpaid.ExpiresAt.Add(time.Minute)))
+		w.up.write(paid(fmt.Sprintf("b%04d", i), unpaid.Amount, unpaid.ExpiresAt.Add(time.Minute)))
 	}
-	w.till.write(paid("c", last.Amount, at))
-	stuck := &deaf{w.kept, "poor"}
+	w.up.write(paid("c", last.Amount, at))
+	stuck := &deaf{w.faults, "poor"}
 	w.Store = stuck
 	w.pass(time.Hour)
 	w.complete()
@@ -71,9 +70,9 @@ func TestASaleThatCantBeToldHoldsUpNoOther(t *testing.T) {
 // TestLateMoneyIsTakenBack tells the merchant what it was told of before.
 func TestLateMoneyIsTakenBack(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	for _, atOnce := range []bool{true, false} {
-		w := newStall(t, s)
+		w := newCollections(t, s)
 		m := w.sold("INV/1", 10_000)
 		w.work("INV/1", time.Hour)
 		w.complete()
@@ -81,16 +80,16 @@ func TestLateMoneyIsTakenBack(t *testing.T) {
 		late, gone := paid("late", m.Amount, m.ExpiresAt.Add(time.Minute)), back("late", m.Amount, w.now())
 		want := []string{"wallet2.paid_late INV/1 EXPIRED", "wallet2.reversed INV/1 EXPIRED", "wallet2.status_update INV/1 EXPIRED"}
 		if atOnce {
-			w.till.write(late, gone)
+			w.up.write(late, gone)
 			want = want[2:] // nobody was told of it
 		} else {
-			w.till.write(late)
+			w.up.write(late)
 		}
 		w.work("INV/1", time.Hour)
 		if !atOnce {
-			w.till.write(gone, gone)
+			w.up.write(gone, gone)
 			w.readBooks()
-			w.till.write(gone)
+			w.up.write(gone)
 			w.readBooks()
 		}
 		w.wantTold(want...)
@@ -105,19 +104,10 @@ func TestLateMoneyIsTakenBack(t *testing.T) {
 	}
 }
 
-// readBooks reads the wallet's books once more.
-func (w *stall) readBooks() {
-	w.Helper()
-	w.pass(readEvery)
-	if err := w.ReadBooks(w.Context(), w.statement()); err != nil {
-		w.Error(err)
-	}
-}
-
 // TestRowsThatComeDaysLater are read although nothing is sold any more.
 func TestRowsThatComeDaysLater(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newCollections(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)
 	w.work("INV/1", time.Hour)
 	w.complete()
@@ -125,15 +115,15 @@ func TestRowsThatComeDaysLater(t *testing.T) {
 	if now := w.stored("INV/1"); now.State != movement.Expired || !now.DueAt.IsZero() {
 		t.Fatalf("it is %s, due at %v", now.State, now.DueAt)
 	}
-	w.till.write(paid("late", m.Amount, m.CreatedAt.Add(time.Minute)), paid("foreign", 123, m.CreatedAt))
-	reads := w.till.reads
+	w.up.write(paid("late", m.Amount, m.CreatedAt.Add(time.Minute)), paid("foreign", 123, m.CreatedAt))
+	reads := w.up.reads
 	w.work("INV/1", 12*time.Hour)
-	if n := w.till.reads - reads; n < 2 || n > 8 { // in twelve hours, and soon after lines came
+	if n := w.up.reads - reads; n < 2 || n > 8 { // in twelve hours, and soon after lines came
 		t.Errorf("the books were read %d times", n)
 	}
 	w.wantTold("wallet2.paid_late INV/1 EXPIRED", "wallet2.status_update INV/1 EXPIRED")
 	w.wantListed(movement.ReasonPaidLate)
-	if p := w.payment("foreign"); p.State != movement.LineUnmatched {
+	if p := w.line("foreign"); p.State != movement.LineUnmatched {
 		t.Errorf("the foreign payment is %s", p.State)
 	}
 }
@@ -142,16 +132,16 @@ func TestRowsThatComeDaysLater(t *testing.T) {
 // it may be meant for, and give it to that.
 func TestAPaymentThatComesVeryLate(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newCollections(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)
 	w.work("INV/1", time.Hour)
 	w.complete()
 	w.work("INV/1", 30*time.Hour)
-	w.till.write(paid("late", m.Amount, m.ExpiresAt.Add(20*time.Hour)), paid("later", m.Amount, m.ExpiresAt.Add(25*time.Hour)))
+	w.up.write(paid("late", m.Amount, m.ExpiresAt.Add(20*time.Hour)), paid("later", m.Amount, m.ExpiresAt.Add(25*time.Hour)))
 	w.readBooks()
 	w.wantTold("wallet2.status_update INV/1 EXPIRED")
 	w.wantListed(movement.ReasonUnmatched)
-	listed, err := w.kept.ExceptionsOf(t.Context(), m.Owner, "payment late")
+	listed, err := w.keeper.ExceptionsOf(t.Context(), m.Owner, "payment late")
 	if err != nil || len(listed) != 1 || !strings.Contains(listed[0].Detail, m.ID.String()) {
 		t.Errorf("the exception is %+v, %v", listed, err)
 	}
@@ -163,59 +153,58 @@ func TestAPaymentThatComesVeryLate(t *testing.T) {
 }
 
 // leave takes the merchant's connection away, or changes it to another account.
-func (w *stall) leave(removed bool) {
+func (w *world) leave(removed bool) {
 	w.Helper()
 	connections := w.account.Connections()
-	if connections[0].Sealed = []byte(`{"merchant_code":"another"}`); removed {
+	for i := range connections {
+		connections[i].Sealed = []byte(`{"merchant_code":"another"}`)
+	}
+	if removed {
 		connections = nil
 	}
-	account, err := tenants.NewAccount(w.account.Merchant(), nil, connections, nil)
-	if err != nil {
-		w.Fatal(err)
-	}
-	w.account = account
+	w.reconnected(connections)
 }
 
 // TestAnAccountThatWasLeft is read no more. What was read before still reaches its
 // sales, and operators hear of what nobody can find out any more.
 func TestAnAccountThatWasLeft(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	for _, removed := range []bool{true, false} {
 		t.Run(fmt.Sprint("removed ", removed), func(t *testing.T) {
 			t.Parallel()
-			w := newStall(t, s)
+			w := newCollections(t, s)
 			paidInTime, takenBack, late := w.sold("paid", 10_000), w.sold("back", 20_000), w.sold("late", 30_000)
 			at := w.now().Add(time.Minute)
-			w.till.write(paid("p1", takenBack.Amount, at))
+			w.up.write(paid("p1", takenBack.Amount, at))
 			w.pass(time.Minute)
 			w.readBooks()
-			w.till.write(paid("p2", paidInTime.Amount, at), back("p1", takenBack.Amount, at), paid("p3", late.Amount, late.ExpiresAt.Add(time.Minute)))
-			w.kept.at = func(step string) {
-				if step == "after enter" {
+			w.up.write(paid("p2", paidInTime.Amount, at), back("p1", takenBack.Amount, at), paid("p3", late.Amount, late.ExpiresAt.Add(time.Minute)))
+			w.faults.at = func(step string) {
+				if step == "after import" {
 					panic(crash{})
 				}
 			}
-			if !w.try(func() { w.readBooks() }) {
+			if !w.dies(func() { w.readBooks() }) {
 				t.Fatal("it did not end behind the import")
 			}
-			w.restart(s)
+			w.restart()
 			w.leave(removed)
-			reads := w.till.reads
+			reads := w.up.reads
 			w.readBooks()
 			w.wantTold("wallet2.reversed back PAID", "wallet2.status_update back PAID", "wallet2.status_update paid PAID")
 			w.work("late", 20*time.Hour)
 			w.wantListed(movement.ReasonReversed, movement.ReasonUnresolved)
-			if p := w.payment("p3"); p.State != movement.LineNew {
+			if p := w.line("p3"); p.State != movement.LineNew {
 				t.Errorf("the late payment is %s before its time is over", p.State)
 			}
 			w.pass(5 * time.Hour)
 			w.readBooks()
 			w.wantListed(movement.ReasonReversed, movement.ReasonUnmatched, movement.ReasonUnresolved)
-			if w.till.reads != reads {
-				t.Errorf("the books were read %d times", w.till.reads-reads)
+			if w.up.reads != reads {
+				t.Errorf("the books were read %d times", w.up.reads-reads)
 			}
-			if p, m := w.payment("p3"), w.stored("late"); p.State != movement.LineUnmatched || m.State != movement.Pending {
+			if p, m := w.line("p3"), w.stored("late"); p.State != movement.LineUnmatched || m.State != movement.Pending {
 				t.Errorf("the late payment is %s, its sale %s", p.State, m.State)
 			}
 			if _, err := w.Assign(t.Context(), Assignment{Account: w.wallet, Payment: "p3", Movement: late.ID, Operator: "ani", Reason: "the payer showed it"}); err != nil {
@@ -228,15 +217,15 @@ func TestAnAccountThatWasLeft(t *testing.T) {
 // TestBooksOfAProviderThatIsGone are not read.
 func TestBooksOfAProviderThatIsGone(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newCollections(t, keeperFor(t))
 	w.sold("INV/1", 10_000)
-	gone, err := w.kept.Statement(t.Context(), w.wallet)
+	gone, err := w.keeper.Statement(t.Context(), w.wallet)
 	if err != nil {
 		t.Fatal(err)
 	}
 	gone.Provider = "no plugin"
-	if err := w.ReadBooks(t.Context(), gone); err != nil || w.till.reads != 0 {
-		t.Errorf("%v, %d reads", err, w.till.reads)
+	if err := w.ReadBooks(t.Context(), gone); err != nil || w.up.reads != 0 {
+		t.Errorf("%v, %d reads", err, w.up.reads)
 	}
 }
 
@@ -244,24 +233,24 @@ func TestBooksOfAProviderThatIsGone(t *testing.T) {
 // are complete until now, and a sale lives as long as it was told to.
 func TestBooksOfTheFutureEndNothing(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
-	w.till.set(func() { w.till.through = w.now().Add(365 * 24 * time.Hour) })
+	w := newCollections(t, keeperFor(t))
+	w.up.set(func() { w.up.through = w.now().Add(365 * 24 * time.Hour) })
 	w.sold("INV/1", 10_000)
 	w.work("INV/1", 29*time.Minute)
 	if now := w.stored("INV/1"); now.State != movement.Pending {
 		t.Fatalf("it is %s in its life", now.State)
 	}
-	if b, err := w.kept.Statement(t.Context(), w.wallet); err != nil || b.Through.After(w.now()) {
+	if b, err := w.keeper.Statement(t.Context(), w.wallet); err != nil || b.Through.After(w.now()) {
 		t.Errorf("complete until %v at %v, %v", b.Through, w.now(), err)
 	}
-	w.till.set(func() { w.till.through = time.Time{} })
-	b, err := w.kept.Statement(t.Context(), w.wallet)
+	w.up.set(func() { w.up.through = time.Time{} })
+	b, err := w.keeper.Statement(t.Context(), w.wallet)
 	if err != nil {
 		t.Fatal(err)
 	}
 	next := w.sold("INV/2", 10_000)
 	tomorrow := w.now().Add(24 * time.Hour) // as a replica has it whose clock is ahead
-	if ok, err := w.kept.Import(t.Context(), tomorrow, b, nil, b.Cursor, tomorrow); err != nil || !ok {
+	if ok, err := w.keeper.Import(t.Context(), tomorrow, b, nil, b.Cursor, tomorrow); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
 	w.work("INV/2", 29*time.Minute)
@@ -274,14 +263,14 @@ func TestBooksOfTheFutureEndNothing(t *testing.T) {
 // paid back is paid.
 func TestAPartTakenBackIsNoPayment(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newCollections(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)
 	at := w.now().Add(time.Minute)
-	w.till.write(paid("r", m.Amount, at), back("r", 500, at.Add(time.Second)))
+	w.up.write(paid("r", m.Amount, at), back("r", 500, at.Add(time.Second)))
 	w.pass(readEvery)
 	w.status("INV/1")
 	w.wantListed(movement.ReasonAmbiguous)
-	if p := w.payment("r"); p.State != movement.LineAmbiguous {
+	if p := w.line("r"); p.State != movement.LineAmbiguous {
 		t.Errorf("the payment is %s", p.State)
 	}
 	w.wantTold()
@@ -291,30 +280,30 @@ func TestAPartTakenBackIsNoPayment(t *testing.T) {
 // known whether there is something to pay.
 func TestNobodyPaysASaleThatIsBeingMade(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	for _, proven := range []bool{true, false} {
-		w := newStall(t, s)
-		w.till.answer = func(sdk.Call) sdk.Result { return sdk.DontKnow(sdk.BlameNone, "crashed") }
-		w.till.find = func(l sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameNone, "away") }
+		w := newCollections(t, s)
+		w.up.way = way{says: saying(sdk.DontKnow(sdk.BlameNone, "crashed"))}
+		w.up.find = func(l sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameNone, "away") }
 		w.sell("INV/1", 10_000)
 		m := w.stored("INV/1")
-		w.till.write(paid("r", m.Amount, m.CreatedAt.Add(time.Minute)))
+		w.up.write(paid("r", m.Amount, m.CreatedAt.Add(time.Minute)))
 		w.readBooks()
-		if p, now := w.payment("r"), w.stored("INV/1"); p.State != movement.LineNew || now.State != movement.Submitting {
+		if p, now := w.line("r"), w.stored("INV/1"); p.State != movement.LineNew || now.State != movement.Submitting {
 			t.Fatalf("the payment is %s, the sale %s", p.State, now.State)
 		}
 		want := movement.LinePaid
-		if w.till.set(func() { w.till.find = nil }); proven {
+		if w.up.set(func() { w.up.find = nil }); proven {
 			want = movement.LineUnmatched
-			w.till.set(func() {
-				w.till.find = func(l sdk.Lookup) sdk.StatusUpdate {
+			w.up.set(func() {
+				w.up.find = func(l sdk.Lookup) sdk.StatusUpdate {
 					return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusNotFound}
 				}
 			})
 		}
 		w.work("INV/1", 10*time.Minute)
 		w.readBooks()
-		if p := w.payment("r"); p.State != want {
+		if p := w.line("r"); p.State != want {
 			t.Errorf("proven never sent %v: the payment is %s, the sale %s", proven, p.State, w.stored("INV/1").State)
 		}
 	}
@@ -324,13 +313,13 @@ func TestNobodyPaysASaleThatIsBeingMade(t *testing.T) {
 // then with the right one.
 func TestAReplicaWhoseClockIsAheadStopsNoReading(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newCollections(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)
 	tomorrow := w.now().Add(24 * time.Hour)
-	if ours, err := w.kept.PollStatement(t.Context(), w.wallet, tomorrow, tomorrow, tomorrow); err != nil || !ours {
+	if ours, err := w.keeper.PollStatement(t.Context(), w.wallet, tomorrow, tomorrow, tomorrow); err != nil || !ours {
 		t.Fatal(ours, err)
 	}
-	w.till.write(paid("r", m.Amount, w.now().Add(time.Second)))
+	w.up.write(paid("r", m.Amount, w.now().Add(time.Second)))
 	w.pass(readEvery)
 	w.status("INV/1")
 	if now := w.stored("INV/1"); now.State != movement.Succeeded {
@@ -341,11 +330,11 @@ func TestAReplicaWhoseClockIsAheadStopsNoReading(t *testing.T) {
 // TestAPaymentWithoutATimeThatAnOperatorAssigns: what is paid was paid at some time.
 func TestAPaymentWithoutATimeThatAnOperatorAssigns(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newCollections(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)
 	row := paid("r", m.Amount, w.now())
 	row.At = time.Time{}
-	w.till.write(row)
+	w.up.write(row)
 	w.readBooks()
 	if _, err := w.Assign(t.Context(), Assignment{Account: w.wallet, Payment: "r", Movement: m.ID, Operator: "ani", Reason: "seen at the till"}); err != nil {
 		t.Fatal(err)

@@ -10,7 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
@@ -21,10 +20,10 @@ import (
 // one row at most, and the sums add up.
 func TestMatchingProperties(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	rapid.Check(t, func(r *rapid.T) {
-		w := newStall(t, s)
-		w.till.page = rapid.IntRange(1, 9).Draw(r, "page")
+		w := newCollections(t, s)
+		w.up.page = rapid.IntRange(1, 9).Draw(r, "page")
 		sales := map[movement.ID]movement.Movement{}
 		var list []movement.Movement
 		for i := range rapid.IntRange(1, 8).Draw(r, "sales") {
@@ -35,7 +34,7 @@ func TestMatchingProperties(t *testing.T) {
 		rows, paidOnce := anyRows(r, list)
 		for len(rows) > 0 { // a part at a time
 			n := rapid.IntRange(1, len(rows)).Draw(r, "part")
-			w.till.write(rows[:n]...)
+			w.up.write(rows[:n]...)
 			rows = rows[n:]
 			if rapid.Bool().Draw(r, "complete") && len(rows) == 0 {
 				w.complete()
@@ -45,7 +44,7 @@ func TestMatchingProperties(t *testing.T) {
 		}
 		w.pass(4 * time.Hour)
 		w.complete()
-		w.restart(s)
+		w.restart()
 		w.readBooks() // unpaid ones end, and then their late money is known
 		w.addsUp(r, sales, paidOnce)
 	})
@@ -72,19 +71,18 @@ func anyRows(r *rapid.T, sales []movement.Movement) (rows []sdk.StatementLine, p
 }
 
 // crashSometimes looks at the books with a process that may end at any write.
-func (w *stall) crashSometimes(r *rapid.T, s *store.Store) {
-	w.restart(s)
+func (w *world) crashSometimes(r *rapid.T, s keeper) {
+	w.restart()
 	left := rapid.IntRange(0, 20).Draw(r, "writes")
-	w.kept.at = func(string) {
+	w.faults.at = func(string) {
 		if left--; left < 0 {
 			panic(crash{})
 		}
 	}
-	other := *w
-	other.restart(s)
+	other := w.replica(s)
 	var both sync.WaitGroup
-	both.Go(func() { _ = other.ReadBooks(context.WithoutCancel(w.Context()), other.statement()) })
-	w.try(func() {
+	both.Go(func() { _ = other.ReadBooks(context.WithoutCancel(w.Context()), w.statement()) })
+	w.dies(func() {
 		if err := w.ReadBooks(context.WithoutCancel(w.Context()), w.statement()); err != nil {
 			r.Error(err)
 		}
@@ -92,10 +90,10 @@ func (w *stall) crashSometimes(r *rapid.T, s *store.Store) {
 	both.Wait()
 }
 
-func (w *stall) addsUp(r *rapid.T, sales map[movement.ID]movement.Movement, payments map[string]sdk.StatementLine) {
+func (w *world) addsUp(r *rapid.T, sales map[movement.ID]movement.Movement, payments map[string]sdk.StatementLine) {
 	paying, fromRows, fromSales := map[movement.ID]string{}, money.Amount(0), money.Amount(0)
 	for name, row := range payments {
-		p, err := w.kept.Line(context.WithoutCancel(w.Context()), w.wallet, name)
+		p, err := w.keeper.Line(context.WithoutCancel(w.Context()), w.wallet, name)
 		if err != nil {
 			r.Fatalf("%s was lost: %v", name, err)
 		}

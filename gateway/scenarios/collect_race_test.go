@@ -12,17 +12,17 @@ import (
 
 // slowBooks answers once it is let.
 type slowBooks struct {
-	*till
-	asked, let chan struct{}
+	*upstream
+	asking, let chan struct{}
 }
 
 func (s *slowBooks) Statement(ctx context.Context, provider string, asked sdk.Statement, within time.Duration) sdk.StatementPage {
-	close(s.asked)
+	close(s.asking)
 	select {
 	case <-ctx.Done():
 		return sdk.NoStatement(sdk.BlameNone, "cut")
 	case <-s.let:
-		return s.till.Statement(ctx, provider, asked, within)
+		return s.upstream.Statement(ctx, provider, asked, within)
 	}
 }
 
@@ -41,14 +41,14 @@ func wantWithin[T any](t testing.TB, comes <-chan T, what string) (got T) {
 // up waiting, and not the reading: it settles what it finds.
 func TestNobodyCutsTheReading(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newCollections(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)
-	w.till.write(paid("r", m.Amount, w.now()))
-	slow := &slowBooks{till: w.till, asked: make(chan struct{}), let: make(chan struct{})}
-	w.readsFrom(slow, w.kept)
+	w.up.write(paid("r", m.Amount, w.now()))
+	slow := &slowBooks{upstream: w.up, asking: make(chan struct{}), let: make(chan struct{})}
+	w.readsFrom(slow, w.faults)
 	settled := make(chan struct{})
-	w.kept.at = func(step string) {
-		if step == "after settled" {
+	w.faults.at = func(step string) {
+		if step == "after close" {
 			close(settled)
 		}
 	}
@@ -58,7 +58,7 @@ func TestNobodyCutsTheReading(t *testing.T) {
 	go func() {
 		gone <- w.ReadBooks(impatient, w.statement())
 	}()
-	wantWithin(t, slow.asked, "the question")
+	wantWithin(t, slow.asking, "the question")
 	leave()
 	if err := wantWithin(t, gone, "the end of its patience"); !errors.Is(err, context.Canceled) {
 		t.Errorf("it goes on waiting: %v", err)
@@ -74,12 +74,12 @@ func TestNobodyCutsTheReading(t *testing.T) {
 // to another gets no second one by a guess.
 func TestMoneyForWhatHadLateMoney(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newCollections(t, keeperFor(t))
 	old := w.sold("INV/1", 10_000)
 	w.work("INV/1", time.Hour)
 	w.complete()
 	w.work("INV/1", time.Hour)
-	w.till.write(paid("first", old.Amount, old.ExpiresAt.Add(time.Minute)))
+	w.up.write(paid("first", old.Amount, old.ExpiresAt.Add(time.Minute)))
 	w.work("INV/1", time.Hour)
 	next := w.sold("INV/2", 10_000)
 	assign := Assignment{Account: w.wallet, Payment: "first", Movement: next.ID, Operator: "ani", Reason: "the payer showed it"}
@@ -88,17 +88,17 @@ func TestMoneyForWhatHadLateMoney(t *testing.T) {
 			t.Fatal(got.State, err)
 		}
 	}
-	w.till.write(paid("second", old.Amount, old.ExpiresAt.Add(2*time.Minute)))
+	w.up.write(paid("second", old.Amount, old.ExpiresAt.Add(2*time.Minute)))
 	w.readBooks()
-	if second := w.payment("second"); second.State != movement.LineAgain {
+	if second := w.line("second"); second.State != movement.LineAgain {
 		t.Errorf("the second is %s", second.State)
 	}
 	w.wantTold("wallet2.paid_late INV/1 EXPIRED", "wallet2.status_update INV/1 EXPIRED", "wallet2.status_update INV/2 PAID")
-	story, err := w.kept.History(t.Context(), old.ID)
+	story, err := w.keeper.History(t.Context(), old.ID)
 	if err != nil || story[len(story)-1].Event != "given_away" {
 		t.Errorf("the story says %+v, %v", story, err)
 	}
-	if again := w.payment("first"); again.Operator != "ani" || again.Movement != next.ID {
+	if again := w.line("first"); again.Operator != "ani" || again.Movement != next.ID {
 		t.Errorf("it is %+v", again)
 	}
 }
@@ -108,32 +108,32 @@ func TestMoneyForWhatHadLateMoney(t *testing.T) {
 // once the command was given again.
 func TestAnAssignmentSurvives(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
-	for _, dies := range []string{"before assign", "after assign", "before late", "after late", "before settled", "after settled"} {
+	s := keeperFor(t)
+	for _, dies := range []string{"before assign", "after assign", "before late", "after late", "before close", "after close"} {
 		t.Run(dies, func(t *testing.T) {
 			t.Parallel()
-			w := newStall(t, s)
+			w := newCollections(t, s)
 			m := w.sold("INV/1", 10_000)
 			w.work("INV/1", time.Hour)
 			w.complete()
 			w.work("INV/1", time.Hour)
-			w.till.write(paid("r", m.Amount+1, m.CreatedAt)) // nobody's
+			w.up.write(paid("r", m.Amount+1, m.CreatedAt)) // nobody's
 			w.readBooks()
-			if stray := w.payment("r"); stray.State != movement.LineUnmatched {
+			if stray := w.line("r"); stray.State != movement.LineUnmatched {
 				t.Fatalf("it is %s", stray.State)
 			}
 			given := Assignment{Account: w.wallet, Payment: "r", Movement: m.ID, Operator: "ani", Reason: "the payer showed it"}
 			reached := false
-			w.kept.at = func(step string) {
+			w.faults.at = func(step string) {
 				if step == dies {
 					reached = true
 					panic(crash{})
 				}
 			}
-			if died := w.try(func() { _, _ = w.Assign(t.Context(), given) }); !died || !reached {
+			if died := w.dies(func() { _, _ = w.Assign(t.Context(), given) }); !died || !reached {
 				t.Fatal("it has not died")
 			}
-			w.restart(s)
+			w.restart()
 			w.readBooks()
 			if _, err := w.Assign(t.Context(), given); err != nil {
 				t.Error(err)
@@ -149,9 +149,9 @@ func TestAnAssignmentSurvives(t *testing.T) {
 // TestWhatWasNeverMadeTakesNoAmount: tries that come to nothing use up no amounts.
 func TestWhatWasNeverMadeTakesNoAmount(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
-	w.till.set(func() {
-		w.till.answer = func(sdk.Call) sdk.Result { return sdk.DidNotSend(sdk.BlameAccount, "no such code") }
+	w := newCollections(t, keeperFor(t))
+	w.up.set(func() {
+		w.up.way = way{says: saying(sdk.DidNotSend(sdk.BlameAccount, "no such code"))}
 	})
 	for range movement.MostCodes + 1 {
 		if s := w.sell("INV/1", 10_000); s.word() != notSentLater {
@@ -163,15 +163,15 @@ func TestWhatWasNeverMadeTakesNoAmount(t *testing.T) {
 // TestPaymentsOfManyDays are asked for day by day, and each finds its own sale.
 func TestPaymentsOfManyDays(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newCollections(t, keeperFor(t))
 	var sales []movement.Movement
 	for _, reference := range []string{"1", "2", "3", "4"} {
 		m := w.sold(reference, 10_000)
 		sales = append(sales, m)
-		w.till.write(paid("r"+reference, m.Amount, w.now()))
+		w.up.write(paid("r"+reference, m.Amount, w.now()))
 		w.pass(20 * time.Hour)
 	}
-	w.till.write(paid("ancient", sales[0].Amount, time.Unix(0, 0)), paid("far ahead", sales[1].Amount, w.now().Add(90*365*24*time.Hour)))
+	w.up.write(paid("ancient", sales[0].Amount, time.Unix(0, 0)), paid("far ahead", sales[1].Amount, w.now().Add(90*365*24*time.Hour)))
 	w.readBooks()
 	for i, m := range sales {
 		if now := w.stored(m.Reference); now.State != movement.Succeeded || now.FactID != "r"+m.Reference {
@@ -179,7 +179,7 @@ func TestPaymentsOfManyDays(t *testing.T) {
 		}
 	}
 	for _, stray := range []string{"ancient", "far ahead"} {
-		if got := w.payment(stray); got.State != movement.LineUnmatched {
+		if got := w.line(stray); got.State != movement.LineUnmatched {
 			t.Errorf("%s is %s", stray, got.State)
 		}
 	}

@@ -14,16 +14,16 @@ import (
 // or came late meanwhile.
 func TestAStatusReadsOn(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newCollections(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)
-	w.till.write(paid("r1", m.Amount, w.now()))
+	w.up.write(paid("r1", m.Amount, w.now()))
 	w.pass(readEvery)
 	if s := w.status("INV/1"); !strings.Contains(s.data, `"PAID"`) {
 		t.Fatalf("status %s %v", s.data, s.err)
 	}
 	w.pass(readEvery)
 	at := w.now()
-	w.till.write(back("r1", m.Amount, at))
+	w.up.write(back("r1", m.Amount, at))
 	if s := w.status("INV/1"); !strings.Contains(s.data, fmt.Sprintf(`"reversed_at":%q`, lifecycle.Stamp(at))) {
 		t.Errorf("taken back: status %s", s.data)
 	}
@@ -35,7 +35,7 @@ func TestAStatusReadsOn(t *testing.T) {
 		t.Fatalf("status %s %v", s.data, s.err)
 	}
 	at = late.ExpiresAt.Add(time.Minute)
-	w.till.write(paid("r2", late.Amount, at))
+	w.up.write(paid("r2", late.Amount, at))
 	w.pass(readEvery)
 	if s := w.status("INV/2"); !strings.Contains(s.data, fmt.Sprintf(`"paid_late_at":%q`, lifecycle.Stamp(at))) {
 		t.Errorf("paid late: status %s", s.data)
@@ -46,9 +46,9 @@ func TestAStatusReadsOn(t *testing.T) {
 // gateway is opened.
 func TestAStatusReadsNothingInRecovery(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newCollections(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)
-	w.till.write(paid("r1", m.Amount, w.now()))
+	w.up.write(paid("r1", m.Amount, w.now()))
 	w.Lifecycle.Recovering = func() error { return errors.New("restored") }
 	w.pass(readEvery)
 	if s := w.status("INV/1"); !strings.Contains(s.data, `"PENDING"`) {

@@ -13,14 +13,13 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
-	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // TestASaleIsPaid tells the contract's answers from the creation to the payment,
 // beside sales of the same amount.
 func TestASaleIsPaid(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newCollections(t, keeperFor(t))
 	first, m := w.sell("INV/1", 10_000), w.stored("INV/1")
 	code := int64(m.Amount) - 10_000
 	want := fmt.Sprintf(`{"external_id":"INV/1","qr_string":"QR-%d","amount":%d,"base_amount":10000,"random_code":%d,"status":"PENDING","remaining_quota":41}`,
@@ -41,7 +40,7 @@ func TestASaleIsPaid(t *testing.T) {
 	}
 	w.pass(4 * time.Minute)
 	at := w.now()
-	w.till.write(paid("r1", m.Amount, at), paid("foreign", 123, at))
+	w.up.write(paid("r1", m.Amount, at), paid("foreign", 123, at))
 	w.pass(readEvery)
 	want = fmt.Sprintf(`{"external_id":"INV/1","status":"PAID","amount":%d,"paid_at":%q,"remaining_quota":41}`, m.Amount, lifecycle.Stamp(at))
 	if s := w.status("INV/1"); s.data != want {
@@ -53,7 +52,7 @@ func TestASaleIsPaid(t *testing.T) {
 			t.Errorf("%s is %s", other.Reference, now.State)
 		}
 	}
-	if s := w.payment("foreign"); s.State != movement.LineUnmatched {
+	if s := w.line("foreign"); s.State != movement.LineUnmatched {
 		t.Errorf("a foreign payment is %s", s.State)
 	}
 	if s := w.sell("INV/1", 10_000); s.data != first.data {
@@ -65,7 +64,7 @@ func TestASaleIsPaid(t *testing.T) {
 // TestBooksAreReadSeldom asks for many states at once.
 func TestBooksAreReadSeldom(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newCollections(t, keeperFor(t))
 	for i := range 5 {
 		w.sold(fmt.Sprint(i), 10_000)
 	}
@@ -77,8 +76,8 @@ func TestBooksAreReadSeldom(t *testing.T) {
 		all.Wait()
 		w.pass(readEvery)
 	}
-	if w.till.reads != 3 {
-		t.Errorf("the books were read %d times", w.till.reads)
+	if w.up.reads != 3 {
+		t.Errorf("the books were read %d times", w.up.reads)
 	}
 }
 
@@ -86,24 +85,24 @@ func TestBooksAreReadSeldom(t *testing.T) {
 // young, the books are read as seldom as for one.
 func TestBooksAreReadForAllSalesTogether(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newCollections(t, keeperFor(t))
 	const sales = 30
 	for i := range sales {
 		w.sold(fmt.Sprint(i), 10_000)
 		w.work("0", 10*time.Second)
 	}
-	young := w.till.reads
+	young := w.up.reads
 	if young > sales*3 {
 		t.Errorf("the books were read %d times in five minutes", young)
 	}
 	w.work("0", 5*time.Minute)
-	before := w.till.reads
+	before := w.up.reads
 	w.work("0", 15*time.Minute)
-	if reads := w.till.reads - before; reads < 3 || reads > 8 {
+	if reads := w.up.reads - before; reads < 3 || reads > 8 {
 		t.Errorf("the books were read %d times in a quarter of an hour", reads)
 	}
 	m := w.stored("0")
-	w.till.write(paid("r", m.Amount, w.now()))
+	w.up.write(paid("r", m.Amount, w.now()))
 	w.work("0", 5*time.Minute)
 	if now := w.stored("0"); now.State != movement.Succeeded {
 		t.Errorf("it is %s", now.State)
@@ -114,23 +113,23 @@ func TestBooksAreReadForAllSalesTogether(t *testing.T) {
 // books; what they then tell of its life pays it all the same.
 func TestUnpaidOnlyWhenTheBooksSaySo(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	for name, c := range map[string]struct {
-		rows func(w *stall, m movement.Movement)
+		rows func(w *world, m movement.Movement)
 		want movement.State
 	}{
-		"never paid":              {func(*stall, movement.Movement) {}, movement.Expired},
-		"paid at the last second": {func(w *stall, m movement.Movement) { w.till.write(paid("r", m.Amount, m.ExpiresAt)) }, movement.Succeeded},
+		"never paid":              {func(*world, movement.Movement) {}, movement.Expired},
+		"paid at the last second": {func(w *world, m movement.Movement) { w.up.write(paid("r", m.Amount, m.ExpiresAt)) }, movement.Succeeded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newStall(t, s)
+			w := newCollections(t, s)
 			m := w.sold("INV/1", 10_000)
 			w.work("INV/1", 90*time.Minute)
 			if now := w.stored("INV/1"); now.State != movement.Pending {
 				t.Fatalf("it is %s before the books are complete", now.State)
 			}
-			w.till.set(func() { w.till.through = m.ExpiresAt }) // up to it, and not beyond
+			w.up.set(func() { w.up.through = m.ExpiresAt }) // up to it, and not beyond
 			w.work("INV/1", time.Hour)
 			if now := w.stored("INV/1"); now.State != movement.Pending {
 				t.Fatalf("it is %s before the books are complete", now.State)
@@ -149,15 +148,15 @@ func TestUnpaidOnlyWhenTheBooksSaySo(t *testing.T) {
 // has ended.
 func TestLateMoney(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	for _, early := range []bool{true, false} {
 		t.Run(fmt.Sprint("read before the end ", early), func(t *testing.T) {
 			t.Parallel()
-			w := newStall(t, s)
+			w := newCollections(t, s)
 			m := w.sold("INV/1", 10_000)
 			late := paid("late", m.Amount, m.ExpiresAt.Add(10*time.Minute))
 			if early {
-				w.till.write(late)
+				w.up.write(late)
 			}
 			w.work("INV/1", time.Hour)
 			if now := w.stored("INV/1"); now.State != movement.Pending {
@@ -166,7 +165,7 @@ func TestLateMoney(t *testing.T) {
 			w.complete()
 			w.work("INV/1", time.Hour)
 			if !early {
-				w.till.write(late, late) // a duplicate
+				w.up.write(late, late) // a duplicate
 				w.work("INV/1", 24*time.Hour)
 			}
 			now := w.stored("INV/1")
@@ -175,7 +174,7 @@ func TestLateMoney(t *testing.T) {
 			}
 			w.wantTold("wallet2.paid_late INV/1 EXPIRED", "wallet2.status_update INV/1 EXPIRED")
 			w.wantListed(movement.ReasonPaidLate)
-			if p := w.payment("late"); p.State != movement.LinePaid || p.Movement != m.ID {
+			if p := w.line("late"); p.State != movement.LinePaid || p.Movement != m.ID {
 				t.Errorf("the payment %+v", p)
 			}
 		})
@@ -185,7 +184,7 @@ func TestLateMoney(t *testing.T) {
 // TestTheBooksMayTellInAnyOrder tells of one payment in each way.
 func TestTheBooksMayTellInAnyOrder(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	const announced, reversal = "wallet2.status_update INV/1 PAID", "wallet2.reversed INV/1 PAID"
 	for name, c := range map[string]struct {
 		rows   func(pay, back sdk.StatementLine) [][]sdk.StatementLine // one look at a time
@@ -233,13 +232,13 @@ func TestTheBooksMayTellInAnyOrder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newStall(t, s)
+			w := newCollections(t, s)
 			m := w.sold("INV/1", 10_000)
 			w.pass(time.Minute)
 			for _, rows := range c.rows(paid("r1", m.Amount, w.now()), back("r1", m.Amount, w.now().Add(time.Minute))) {
-				w.till.write(rows...)
+				w.up.write(rows...)
 				w.pass(readEvery)
-				other := w.sold(fmt.Sprint("look ", len(w.till.rows)), 99_000) // whose status is a look at the books
+				other := w.sold(fmt.Sprint("look ", len(w.up.rows)), 99_000) // whose status is a look at the books
 				w.status(other.Reference)
 			}
 			if now := w.stored("INV/1"); now.State != c.state {
@@ -255,8 +254,8 @@ func TestTheBooksMayTellInAnyOrder(t *testing.T) {
 // clock for the next with this amount.
 func TestTwoCandidates(t *testing.T) {
 	t.Parallel()
-	op := collectOf(collectPath)
-	w := newStall(t, databaseFor(t))
+	op := operationIn(collections.catalog(), collectPath)
+	w := newCollections(t, keeperFor(t))
 	old := w.sold("old", 10_000)
 	w.work("old", time.Hour)
 	w.complete()
@@ -273,10 +272,10 @@ func TestTwoCandidates(t *testing.T) {
 	if next.ID == (movement.ID{}) {
 		t.Fatal("the amount never became free")
 	}
-	w.till.write(paid("r", old.Amount, next.CreatedAt.Add(-10*time.Second)))
+	w.up.write(paid("r", old.Amount, next.CreatedAt.Add(-10*time.Second)))
 	w.pass(readEvery)
 	w.status(next.Reference)
-	if p := w.payment("r"); p.State != movement.LineAmbiguous {
+	if p := w.line("r"); p.State != movement.LineAmbiguous {
 		t.Errorf("the payment is %s", p.State)
 	}
 	w.wantListed(movement.ReasonAmbiguous)
@@ -299,7 +298,7 @@ func TestTwoCandidates(t *testing.T) {
 // currency passed over.
 func TestATimeBeforeItsSale(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	for name, c := range map[string]struct {
 		before   time.Duration
 		currency string
@@ -315,25 +314,25 @@ func TestATimeBeforeItsSale(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newStall(t, s)
+			w := newCollections(t, s)
 			m := w.sold("A", 10_000)
 			odd := paid("odd", m.Amount, m.CreatedAt.Add(-c.before))
 			odd.Currency = c.currency
-			w.till.write(odd)
+			w.up.write(odd)
 			w.pass(time.Minute)
 			w.readBooks()
 			if c.currency == "IDR" {
 				w.wantListed() // it may be paid still
 			}
 			if c.paid {
-				w.till.write(paid("p", m.Amount, w.now()))
+				w.up.write(paid("p", m.Amount, w.now()))
 				w.pass(time.Minute)
 				w.readBooks()
 			}
 			w.pass(time.Hour)
 			w.complete()
 			w.work("A", time.Hour)
-			if now, line := w.stored("A"), w.payment("odd"); now.State != c.state || line.State != movement.LineUnmatched {
+			if now, line := w.stored("A"), w.line("odd"); now.State != c.state || line.State != movement.LineUnmatched {
 				t.Errorf("the sale is %s, the line %s", now.State, line.State)
 			}
 			w.wantListed(c.listed...)
@@ -345,13 +344,9 @@ func TestATimeBeforeItsSale(t *testing.T) {
 // every other round, too. Its sale is an exception.
 func TestALeftAccountIsReadSeldom(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newCollections(t, keeperFor(t))
 	m := w.sold("A", 10_000)
-	account, err := tenants.NewAccount(w.account.Merchant(), nil, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.account = account
+	w.reconnected(nil)
 	w.readBooks()
 	if s := w.statement(); !s.DueAt.After(w.now().Add(readEvery - time.Second)) {
 		t.Errorf("it is due again at %v", s.DueAt)
@@ -359,8 +354,8 @@ func TestALeftAccountIsReadSeldom(t *testing.T) {
 	w.wantListed(movement.ReasonUnresolved)
 	w.pass(24 * time.Hour)
 	w.readBooks()
-	if s := w.statement(); !s.DueAt.Equal(w.now().Add(time.Hour)) || w.till.reads != 0 {
-		t.Errorf("it is due again at %v, was read %d times", s.DueAt, w.till.reads)
+	if s := w.statement(); !s.DueAt.Equal(w.now().Add(time.Hour)) || w.up.reads != 0 {
+		t.Errorf("it is due again at %v, was read %d times", s.DueAt, w.up.reads)
 	}
 	if now := w.stored("A"); now.State != movement.Pending {
 		t.Errorf("%s is %s", m.Reference, now.State)
@@ -370,9 +365,9 @@ func TestALeftAccountIsReadSeldom(t *testing.T) {
 // TestASaleWhoseCallIsUnderWay when its account is read has it read again soon.
 func TestASaleWhoseCallIsUnderWay(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
-	w.till.answer = func(sdk.Call) sdk.Result { return sdk.DontKnow(sdk.BlameUpstream, "cut") }
-	w.till.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.StatusUpdate{} }
+	w := newCollections(t, keeperFor(t))
+	w.up.way = way{says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}
+	w.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.StatusUpdate{} }
 	w.sell("A", 50_000)
 	w.readBooks()
 	if s := w.statement(); s.DueAt.After(w.now().Add(2*readEvery)) || w.stored("A").State != movement.Submitting {
@@ -384,21 +379,21 @@ func TestASaleWhoseCallIsUnderWay(t *testing.T) {
 // asks about one of them alone, and each is told once.
 func TestReadingEndsAllSales(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newCollections(t, keeperFor(t))
 	const sales = 1000
 	var all []movement.Movement
 	for i := range sales {
 		all = append(all, w.sold(fmt.Sprint(i), int64(10_000+1000*(i%5))))
 	}
 	w.work("0", 29*time.Minute)
-	w.till.write(paid("r", all[7].Amount, w.now()))
+	w.up.write(paid("r", all[7].Amount, w.now()))
 	w.complete()
 	w.work("0", 10*time.Second)
-	reads := w.till.reads
+	reads := w.up.reads
 	w.pass(30 * time.Minute)
 	w.complete()
 	w.readBooks()
-	if n := w.till.reads - reads; n > 2 {
+	if n := w.up.reads - reads; n > 2 {
 		t.Errorf("the books were read %d times", n)
 	}
 	for i, m := range all {
@@ -422,13 +417,13 @@ func TestReadingEndsAllSales(t *testing.T) {
 // made in its place.
 func TestLateMoneyIsAssigned(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newCollections(t, keeperFor(t))
 	first := w.sold("first", 10_000)
 	w.complete()
 	w.work("first", time.Hour)
 	w.complete()
 	w.work("first", time.Hour)
-	w.till.write(paid("late", first.Amount, first.ExpiresAt.Add(time.Minute)))
+	w.up.write(paid("late", first.Amount, first.ExpiresAt.Add(time.Minute)))
 	w.work("first", time.Hour)
 	second := w.sold("second", 10_000)
 	for _, c := range []struct {
@@ -447,7 +442,7 @@ func TestLateMoneyIsAssigned(t *testing.T) {
 		t.Errorf("the second is %s", now.State)
 	}
 	w.wantTold("wallet2.paid_late first EXPIRED", "wallet2.status_update first EXPIRED", "wallet2.status_update second PAID")
-	if p := w.payment("late"); p.Movement != second.ID || p.Operator != "ani" {
+	if p := w.line("late"); p.Movement != second.ID || p.Operator != "ani" {
 		t.Errorf("%+v", p)
 	}
 }
@@ -455,11 +450,11 @@ func TestLateMoneyIsAssigned(t *testing.T) {
 // TestOnlyBooksEndASale has the plugin claim ends that it knows nothing of.
 func TestOnlyBooksEndASale(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	for _, standing := range []sdk.Status{sdk.StatusDone, sdk.StatusExpired, sdk.StatusFailed} {
-		w := newStall(t, s)
-		w.till.answer = func(sdk.Call) sdk.Result { return sdk.DontKnow(sdk.BlameNone, "crashed") }
-		w.till.find = func(l sdk.Lookup) sdk.StatusUpdate {
+		w := newCollections(t, s)
+		w.up.way = way{says: saying(sdk.DontKnow(sdk.BlameNone, "crashed"))}
+		w.up.find = func(l sdk.Lookup) sdk.StatusUpdate {
 			return sdk.StatusUpdate{Reference: l.Reference, Status: standing, Amount: l.Amount, Currency: "IDR", EventID: "e"}
 		}
 		if got := w.sell("INV/1", 10_000); got.word() != "PROVIDER_TIMEOUT unknown lookup_first" {
@@ -475,7 +470,7 @@ func TestOnlyBooksEndASale(t *testing.T) {
 // TestNoAmountIsFree is the documented answer.
 func TestNoAmountIsFree(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newCollections(t, keeperFor(t))
 	for i := range movement.MostCodes {
 		w.sold(fmt.Sprint(i), 10_000)
 	}
@@ -492,13 +487,13 @@ func TestNoAmountIsFree(t *testing.T) {
 // after one was paid another sale has it, and each line is whose it must be.
 func TestAPaidAmountIsSoonFree(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newCollections(t, keeperFor(t))
 	for i := range movement.MostCodes {
 		w.sold(fmt.Sprint(i), 10_000)
 	}
 	first := w.stored("7")
 	w.pass(time.Minute)
-	w.till.write(paid("first", first.Amount, w.now()))
+	w.up.write(paid("first", first.Amount, w.now()))
 	w.pass(readEvery)
 	if s := w.status("7"); !strings.Contains(s.data, `"PAID"`) {
 		t.Fatalf("status %s", s.data)
@@ -513,13 +508,13 @@ func TestAPaidAmountIsSoonFree(t *testing.T) {
 		t.Errorf("it has %v, want %v", next.Amount, first.Amount)
 	}
 	w.pass(time.Minute)
-	w.till.write(paid("again", first.Amount, next.CreatedAt.Add(-3*time.Minute)))
+	w.up.write(paid("again", first.Amount, next.CreatedAt.Add(-3*time.Minute)))
 	w.pass(readEvery)
 	w.status("next")
-	if p, now := w.payment("again"), w.stored("next"); p.State != movement.LineAgain || now.State != movement.Pending {
+	if p, now := w.line("again"), w.stored("next"); p.State != movement.LineAgain || now.State != movement.Pending {
 		t.Errorf("the second payment of the first is %s, the next sale %s", p.State, now.State)
 	}
-	w.till.write(paid("next", first.Amount, w.now()))
+	w.up.write(paid("next", first.Amount, w.now()))
 	w.pass(readEvery)
 	w.status("next")
 	if now := w.stored("next"); now.State != movement.Succeeded || now.FactID != "next" {
@@ -531,16 +526,12 @@ func TestAPaidAmountIsSoonFree(t *testing.T) {
 // TestAConnectionSaysHowLateLinesAre: so long the amounts of its sales are quarantined.
 func TestAConnectionSaysHowLateLinesAre(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	for late, quarantine := range map[string]time.Duration{"": 130 * time.Minute, "15m": 25 * time.Minute, "9h": 130 * time.Minute, "soon": 130 * time.Minute} {
-		w := newStall(t, s)
+		w := newCollections(t, s)
 		connections := w.account.Connections()
 		connections[0].Sealed = []byte(strings.Replace(string(connections[0].Sealed), "{", `{"reports_late":"`+late+`",`, 1))
-		account, err := tenants.NewAccount(w.account.Merchant(), nil, connections, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.account = account
+		w.reconnected(connections)
 		for i := range movement.MostCodes {
 			w.sold(fmt.Sprint(i), 10_000)
 		}
@@ -555,23 +546,23 @@ func TestAConnectionSaysHowLateLinesAre(t *testing.T) {
 // TestBooksThatCantBeRead leave sales as they are, and tell the operators once.
 func TestBooksThatCantBeRead(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newCollections(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)
-	w.till.says = func(sdk.Statement) (sdk.StatementPage, bool) {
-		return sdk.NoStatement(sdk.BlameNone, "the plugin is away"), true
+	w.up.statement = func(sdk.Statement, sdk.StatementPage) sdk.StatementPage {
+		return sdk.NoStatement(sdk.BlameNone, "the plugin is away")
 	}
 	w.work("INV/1", time.Minute)
 	w.wantListed()
-	w.till.says = func(sdk.Statement) (sdk.StatementPage, bool) {
-		return sdk.NoStatement(sdk.BlameAccount, "reports/day-1.csv, line 1: no column amount"), true
+	w.up.statement = func(sdk.Statement, sdk.StatementPage) sdk.StatementPage {
+		return sdk.NoStatement(sdk.BlameAccount, "reports/day-1.csv, line 1: no column amount")
 	}
 	w.work("INV/1", 23*time.Hour)
 	if now := w.stored("INV/1"); now.State != movement.Pending {
 		t.Errorf("it is %s", now.State)
 	}
 	w.wantListed(movement.ReasonStatement)
-	w.till.set(func() { w.till.says = nil })
-	w.till.write(paid("r", m.Amount, m.CreatedAt.Add(time.Minute)))
+	w.up.set(func() { w.up.statement = nil })
+	w.up.write(paid("r", m.Amount, m.CreatedAt.Add(time.Minute)))
 	w.work("INV/1", 24*time.Hour)
 	if now := w.stored("INV/1"); now.State != movement.Succeeded {
 		t.Errorf("it is %s", now.State)
@@ -582,23 +573,22 @@ func TestBooksThatCantBeRead(t *testing.T) {
 func TestPagesAndReplicas(t *testing.T) {
 	t.Parallel()
 	stores := replicasFor(t, 2)
-	w := newStall(t, stores[0])
-	w.till.page = 7
-	other := *w
-	other.restart(stores[1])
+	w := newCollections(t, stores[0])
+	w.up.page = 7
+	other := w.replica(&faulty{keeper: stores[1]})
 	const sales = 60
 	for i := range sales {
 		m := w.sold(fmt.Sprint(i), 10_000)
-		w.till.write(paid(fmt.Sprint("r", i), m.Amount, w.now()), paid(fmt.Sprint("f", i), 500, w.now()))
+		w.up.write(paid(fmt.Sprint("r", i), m.Amount, w.now()), paid(fmt.Sprint("f", i), 500, w.now()))
 	}
 	var all sync.WaitGroup
 	for i := range sales {
-		for _, replica := range []*stall{w, &other} {
+		for _, replica := range []*Engine{w.Engine, other} {
 			all.Go(func() {
 				if i%10 == 0 {
 					w.pass(readEvery)
 				}
-				replica.status(fmt.Sprint(i))
+				w.runOn(replica, w.asks(collectedPath, "external_id", fmt.Sprint(i)))
 			})
 		}
 	}
@@ -611,7 +601,7 @@ func TestPagesAndReplicas(t *testing.T) {
 			t.Errorf("sale %d is %s by %q, then %s", i, m.State, m.FactID, w.stored(fmt.Sprint(i)).State)
 		}
 	}
-	if told := w.told(); len(told) != sales || len(slices.Compact(told)) != sales {
+	if told := w.events(); len(told) != sales || len(slices.Compact(told)) != sales {
 		t.Errorf("%d events", len(told))
 	}
 	w.wantListed()

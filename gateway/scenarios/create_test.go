@@ -27,7 +27,7 @@ func TestFirstAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inMemory(t, func(w *world) {
+			inMemory(t, payments, func(w *world) {
 				first := w.create("A", c.pairs...)
 				m := w.stored("A")
 				if got := first.data; got != strings.NewReplacer("ID", m.ID.String(), "REF", m.UpstreamReference()).Replace(c.want) || first.replayed {
@@ -51,8 +51,8 @@ func TestFirstAnswer(t *testing.T) {
 
 func TestReferences(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
-		byHeader := w.request(createPath, "")
+	inMemory(t, payments, func(w *world) {
+		byHeader := w.request("")
 		byHeader.IdempotencyKey = "K"
 		first := w.run(byHeader)
 		w.want(first, "PENDING")
@@ -66,7 +66,7 @@ func TestReferences(t *testing.T) {
 		if things, _ := w.up.made(); things != 3 {
 			t.Errorf("%d things exist", things)
 		}
-		test := w.request(createPath, "K", "amount", json.Number("5000"))
+		test := w.request("K", "amount", json.Number("5000"))
 		test.Identity.Mode = tenants.Test
 		w.want(w.run(test), "PENDING") // nothing crosses
 	})
@@ -85,7 +85,7 @@ func TestDuplicateReference(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inMemory(t, func(w *world) {
+			inMemory(t, payments, func(w *world) {
 				w.want(w.create("A"), "PENDING")
 				s := w.create("A", c.pairs...)
 				w.want(s, "DUPLICATE_REFERENCE no never")
@@ -118,8 +118,8 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inMemory(t, func(w *world) {
-				w.up.outcome = outcome{says: func(json.RawMessage) sdk.Result { return sdk.Result{Outcome: sdk.Refused, Refusal: c.refusal} }}
+			inMemory(t, payments, func(w *world) {
+				w.up.way = way{unmade: true, says: func(sdk.Call) sdk.Result { return sdk.Result{Outcome: sdk.Refused, Refusal: c.refusal} }}
 				for i := range 2 {
 					s := w.create("A")
 					if s.err == nil || s.err.Code != c.code || s.err.Message != c.message || len(s.err.Fields) != len(c.refusal.Fields) ||
@@ -127,7 +127,7 @@ func TestRefusals(t *testing.T) {
 						t.Errorf("answer %d: %+v, replayed %t", i, s.err, s.replayed)
 					}
 				}
-				w.want(w.run(w.request(statusPath, "A")), "FAILED")
+				w.want(w.status("A"), "FAILED")
 			})
 		})
 	}
@@ -159,13 +159,13 @@ func TestNotReady(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inMemory(t, func(w *world) {
+			inMemory(t, payments, func(w *world) {
 				first := w.create("A")
 				hinder(w)
 				if again := w.create("A"); again.data != first.data || !again.replayed {
 					t.Errorf("what exists is answered %s, %v", again.data, again.err)
 				}
-				w.want(w.create("A", "amount", json.Number("7")), "DUPLICATE_REFERENCE no never")
+				w.want(w.create("A", "amount", json.Number("10007")), "DUPLICATE_REFERENCE no never")
 				s := w.create("B")
 				w.want(s, "PROVIDER_UNAVAILABLE no later")
 				if wait := s.err.RetryAfter; (wait > 0) != (name == "breaker open") {
@@ -185,17 +185,17 @@ func TestNotReady(t *testing.T) {
 // reference, so it is only told of references that nobody else can have used.
 func TestDatabaseAway(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		w.want(w.create("A"), "PENDING")
-		w.faults.claim = w.claimFault("fails")
+		w.faults.reserve = w.reserveFault("fails")
 		w.faults.down = errAway
 		w.want(w.create("A"), "INTERNAL unknown lookup_first")
 		w.want(w.create(""), "INTERNAL no later")
-		_, found, err := w.Stored(w.Context(), w.request(createPath, "A"))
+		_, found, err := w.Stored(w.Context(), w.request("A"))
 		if w.want(said{err: fault.From(err)}, "INTERNAL unknown lookup_first"); found {
 			t.Error("found without a database")
 		}
-		w.want(w.run(w.request(statusPath, "A")), "INTERNAL no later")
+		w.want(w.status("A"), "INTERNAL no later")
 		w.restart()
 		w.want(w.create("A"), "PENDING")
 	})
@@ -203,7 +203,7 @@ func TestDatabaseAway(t *testing.T) {
 
 func TestWhileTheCallIsUnderWay(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		w.up.before = func(sdk.Call) {
 			w.up.before = nil
 			s := w.create("A")
@@ -211,9 +211,9 @@ func TestWhileTheCallIsUnderWay(t *testing.T) {
 				t.Errorf("retry after %v", s.err.RetryAfter)
 			}
 			w.want(w.create("A", "type", "qris"), "DUPLICATE_REFERENCE no never")
-			w.want(w.run(w.request(cancelPath, "A")), "IN_PROGRESS no later")
-			w.want(w.run(w.request(statusPath, "A")), "PENDING")
-			answer, found, err := w.Stored(w.Context(), w.request(createPath, "A"))
+			w.want(w.cancel("A"), "IN_PROGRESS no later")
+			w.want(w.status("A"), "PENDING")
+			answer, found, err := w.Stored(w.Context(), w.request("A"))
 			if w.want(said{err: fault.From(err)}, "IN_PROGRESS no later"); !found || answer.Replayed {
 				t.Errorf("found %t, replayed %t", found, answer.Replayed)
 			}
@@ -228,7 +228,7 @@ func TestWhileTheCallIsUnderWay(t *testing.T) {
 // TestOvertaken: somebody else's news comes while the call is under way.
 func TestOvertaken(t *testing.T) {
 	t.Parallel()
-	const accepts, refuses, sendsNot, loses = "pending", "refused", "not sent", "unknown, made"
+	const accepts, refuses, sendsNot, loses = "works", "refused", "not sent", "unknown, made"
 	news := map[string]func(w *world, call sdk.Call){
 		"paid":   func(w *world, call sdk.Call) { w.hear(finding(call, sdk.StatusDone)) },
 		"failed": func(w *world, call sdk.Call) { w.hear(finding(call, sdk.StatusFailed)) },
@@ -240,7 +240,7 @@ func TestOvertaken(t *testing.T) {
 		"proven unsent": func(w *world, _ sdk.Call) { w.prove("A") },
 		"claimed again": func(w *world, _ sdk.Call) {
 			w.prove("A")
-			w.up.outcome = works
+			w.up.way = way{}
 			w.want(w.create("A"), "PENDING")
 		},
 	}
@@ -253,22 +253,22 @@ func TestOvertaken(t *testing.T) {
 		{"paid", accepts, "PENDING", nil, "PAID"},
 		{"failed", accepts, "PENDING", nil, "FAILED"},
 		{"seen", accepts, "PENDING", nil, "PENDING"},
-		{"proven unsent", accepts, "PROVIDER_TIMEOUT unknown lookup_first", []string{movement.ReasonContradiction}, "NOT_FOUND no never"},
-		{"claimed again", accepts, "PROVIDER_TIMEOUT unknown lookup_first", []string{movement.ReasonContradiction}, "PENDING"},
+		{"proven unsent", accepts, timedOut, []string{movement.ReasonContradiction}, "NOT_FOUND no never"},
+		{"claimed again", accepts, timedOut, []string{movement.ReasonContradiction}, "PENDING"},
 		{"seen", loses, "PENDING", nil, "PENDING"},
 		{"paid", loses, "PENDING", nil, "PAID"},
 		{"failed", loses, "PROVIDER_REJECTED refused never", nil, "FAILED"},
-		{"paid", refuses, "PROVIDER_TIMEOUT unknown lookup_first", []string{movement.ReasonContradiction}, "PAID"},
+		{"paid", refuses, timedOut, []string{movement.ReasonContradiction}, "PAID"},
 		{"failed", refuses, "PROVIDER_REJECTED refused never", nil, "FAILED"},
 		{"proven unsent", refuses, "PROVIDER_UNAVAILABLE no later", nil, "NOT_FOUND no never"},
 		{"claimed again", refuses, "PROVIDER_UNAVAILABLE no later", nil, "PENDING"},
-		{"paid", sendsNot, "PROVIDER_TIMEOUT unknown lookup_first", []string{movement.ReasonContradiction}, "PAID"},
+		{"paid", sendsNot, timedOut, []string{movement.ReasonContradiction}, "PAID"},
 		{"proven unsent", sendsNot, "PROVIDER_UNAVAILABLE no later", nil, "NOT_FOUND no never"},
 	} {
 		t.Run(c.news+" "+c.says, func(t *testing.T) {
 			t.Parallel()
-			inMemory(t, func(w *world) {
-				w.up.outcome = outcomeNamed(c.says)
+			inMemory(t, payments, func(w *world) {
+				w.up.way = wayNamed(c.says)
 				w.up.after = func(call sdk.Call) {
 					w.up.after = nil
 					news[c.news](w, call)
@@ -276,7 +276,7 @@ func TestOvertaken(t *testing.T) {
 				s := w.create("A")
 				w.want(s, c.word)
 				w.wantListed(c.listed...)
-				w.want(w.run(w.request(statusPath, "A")), c.ends)
+				w.want(w.status("A"), c.ends)
 				if again := w.create("A"); s.err == nil && again.data != s.data {
 					t.Errorf("first %s, then %s", s.data, again.data)
 				}
@@ -290,18 +290,11 @@ func finding(call sdk.Call, standing sdk.Status) sdk.StatusUpdate {
 	return sdk.StatusUpdate{Reference: call.Reference, Status: standing, Amount: call.Amount, Currency: "IDR", EventID: "fact-" + call.Reference}
 }
 
-func (w *world) hear(findings ...sdk.StatusUpdate) {
-	w.Helper()
-	if _, err := w.notify(tenants.Live, findings...); err != nil {
-		w.Error(err)
-	}
-}
-
 // prove lets the worker find nothing until that is proof.
 func (w *world) prove(reference string) {
 	w.Helper()
 	w.up.set(func() {
-		w.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.StatusUpdate{Status: sdk.StatusNotFound} }
+		w.up.find = missing
 	})
 	w.work(reference, 2*time.Minute)
 	w.up.set(func() { w.up.find = nil })
@@ -314,12 +307,12 @@ func (w *world) prove(reference string) {
 // request, under another name at the provider.
 func TestFreeAgain(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
-		w.up.outcome = outcome{says: func(json.RawMessage) sdk.Result { return sdk.DidNotSend(sdk.BlameNone, "no process") }}
+	inMemory(t, payments, func(w *world) {
+		w.up.way = way{unmade: true, says: func(sdk.Call) sdk.Result { return sdk.DidNotSend(sdk.BlameNone, "no process") }}
 		w.want(w.create("A"), "PROVIDER_UNAVAILABLE no later")
-		w.want(w.run(w.request(statusPath, "A")), "NOT_FOUND no never")
-		w.want(w.run(w.request(cancelPath, "A")), "NOT_FOUND no never")
-		if _, found, err := w.Stored(w.Context(), w.request(createPath, "A")); found || err != nil {
+		w.want(w.status("A"), "NOT_FOUND no never")
+		w.want(w.cancel("A"), "NOT_FOUND no never")
+		if _, found, err := w.Stored(w.Context(), w.request("A")); found || err != nil {
 			t.Errorf("stored: %t, %v", found, err)
 		}
 		unsent := w.stored("A")
@@ -342,10 +335,10 @@ func TestFreeAgain(t *testing.T) {
 // get it and the read of who has it.
 func TestFreedWhileClaiming(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
-		w.up.outcome = outcomeNamed("not sent")
+	inMemory(t, payments, func(w *world) {
+		w.up.way = wayNamed("not sent")
 		w.create("A")
-		w.faults.claim = func(ctx context.Context, _ claiming) (movement.Movement, bool, error) {
+		w.faults.reserve = func(ctx context.Context, _ reserving) (movement.Movement, bool, error) {
 			if by, bounded := ctx.Deadline(); !bounded || by.Sub(w.now()) > sendWindow {
 				t.Errorf("a claim may take until %v", by)
 			}
@@ -360,10 +353,10 @@ func TestFreedWhileClaiming(t *testing.T) {
 // and the next one sends.
 func TestFreedByAsking(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		w.unanswered("A")
 		w.pass(time.Minute)
-		w.want(w.create("A"), "PROVIDER_TIMEOUT unknown lookup_first")
+		w.want(w.create("A"), timedOut)
 		w.pass(missGap)
 		w.want(w.create("A"), "PROVIDER_UNAVAILABLE no later")
 		w.restart()
@@ -374,8 +367,8 @@ func TestFreedByAsking(t *testing.T) {
 // TestAnotherOffer: a link is no answer to who asked for a QR code.
 func TestAnotherOffer(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
-		w.up.outcome = outcome{makes: true, says: func(json.RawMessage) sdk.Result {
+	inMemory(t, payments, func(w *world) {
+		w.up.way = way{says: func(sdk.Call) sdk.Result {
 			return sdk.Result{Outcome: sdk.Pending, Data: json.RawMessage(`{"payment_url":"https://pay.example/1"}`)}
 		}}
 		s := w.create("A", "type", "qris")
@@ -388,15 +381,15 @@ func TestAnotherOffer(t *testing.T) {
 // TestPendingWithoutAnOffer: accepted is known, but not what there is to pay.
 func TestPendingWithoutAnOffer(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		w.up.find = func(l sdk.Lookup) sdk.StatusUpdate {
 			f := w.up.stands(l.Reference)
 			f.Data = nil
 			return f
 		}
-		w.up.outcome = outcome{makes: true, says: func(json.RawMessage) sdk.Result { return sdk.DontKnow(sdk.BlameUpstream, "cut") }}
-		w.want(w.create("A", "type", "qris"), "PROVIDER_TIMEOUT unknown lookup_first")
-		w.want(w.run(w.request(statusPath, "A")), "PENDING")
+		w.up.way = way{says: func(sdk.Call) sdk.Result { return sdk.DontKnow(sdk.BlameUpstream, "cut") }}
+		w.want(w.create("A", "type", "qris"), timedOut)
+		w.want(w.status("A"), "PENDING")
 		w.up.find = nil
 		w.pass(lookEvery)
 		s := w.create("A", "type", "qris")
@@ -412,8 +405,8 @@ func TestPendingWithoutAnOffer(t *testing.T) {
 // does not.
 func TestALimitOfOurAccountIsNotListed(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(w *world) {
-		w.up.outcome = outcome{"our account asks too often", false, 0, func(json.RawMessage) sdk.Result { return sdk.DidNotSend(sdk.BlameLimit, "429") }}
+	onBoth(t, payments, func(w *world) {
+		w.up.way = way{unmade: true, says: func(sdk.Call) sdk.Result { return sdk.DidNotSend(sdk.BlameLimit, "429") }}
 		w.want(w.create("A"), "PROVIDER_UNAVAILABLE no later")
 		w.wantListed()
 	})
@@ -424,9 +417,9 @@ func TestALimitOfOurAccountIsNotListed(t *testing.T) {
 // somebody has resolved it.
 func TestAFaultOfOurAccountIsListed(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(w *world) {
+	onBoth(t, payments, func(w *world) {
 		detail := "401 INVALID_API_KEY: request 1 is refused"
-		w.up.outcome = outcome{"our key is refused", false, 0, func(json.RawMessage) sdk.Result { return sdk.DidNotSend(sdk.BlameAccount, detail) }}
+		w.up.way = way{unmade: true, says: func(sdk.Call) sdk.Result { return sdk.DidNotSend(sdk.BlameAccount, detail) }}
 		fails := func(reference, said string) {
 			w.Helper()
 			w.up.set(func() { detail = said })

@@ -7,18 +7,17 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/override"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
 // dying keeps operators' decisions, and ends the process behind the commit of one.
 type dying struct {
-	*store.Store
+	keeper
 	committed func(m movement.Movement)
 }
 
 func (d *dying) Override(ctx context.Context, m movement.Movement, o movement.Override, review movement.Exception) (movement.Override, error) {
-	if made, err := d.Store.Override(ctx, m, o, review); err != nil || !made.Made() {
+	if made, err := d.keeper.Override(ctx, m, o, review); err != nil || !made.Made() {
 		return made, err
 	}
 	d.committed(m)
@@ -26,13 +25,13 @@ func (d *dying) Override(ctx context.Context, m movement.Movement, o movement.Ov
 }
 
 // undecidedSale is one of which the statement tells nothing.
-func undecidedSale(t *testing.T, s *store.Store, made bool) (*Engine, clock, func() movement.Movement) {
+func undecidedSale(t *testing.T, s keeper, made bool) (*Engine, clock, func() movement.Movement) {
 	t.Helper()
-	w := newStall(t, s)
+	w := newCollections(t, s)
 	if !made {
-		w.till.answer = func(sdk.Call) sdk.Result { return sdk.DontKnow(sdk.BlameUpstream, "cut") }
+		w.up.way = way{says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}
 	}
-	w.till.find = blind
+	w.up.find = blind
 	w.sell("A", 50_000)
 	return w.Engine, w.clock, func() movement.Movement { return w.stored("A") }
 }
@@ -41,9 +40,9 @@ func undecidedSale(t *testing.T, s *store.Store, made bool) (*Engine, clock, fun
 // is to be sent again is, once.
 func TestADecisionIsAppliedAfterACrash(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	ends := []movement.OverrideOutcome{movement.OverrideSucceeded, movement.OverrideFailed}
-	of := func(o *open) (*Engine, clock, func() movement.Movement) {
+	of := func(o *world) (*Engine, clock, func() movement.Movement) {
 		return o.Engine, o.clock, func() movement.Movement { return o.stored("A") }
 	}
 	for name, c := range map[string]struct {
@@ -52,11 +51,11 @@ func TestADecisionIsAppliedAfterACrash(t *testing.T) {
 	}{
 		"a payment that nobody knows of": {ends, func(t *testing.T) (*Engine, clock, func() movement.Movement) { return of(stuck(t, s)) }},
 		"a payment that waits for its payer": {ends, func(t *testing.T) (*Engine, clock, func() movement.Movement) {
-			w := newWorld(t, s, handClock())
+			w := newWorld(t, payments, s, handClock())
 			w.want(w.create("A"), "PENDING")
 			m := w.stored("A")
 			w.hear(sdk.StatusUpdate{Reference: m.UpstreamReference(), Status: sdk.StatusDone, Amount: m.Amount + 1, Currency: "IDR", EventID: "p"})
-			return of(&open{world: w})
+			return of(w)
 		}},
 		"a transfer that nobody knows of": {ends, func(t *testing.T) (*Engine, clock, func() movement.Movement) {
 			return of(undecided(t, s, "transfer", movement.Acknowledged))

@@ -9,20 +9,17 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/override"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
-	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // stuck makes a payment whose creation nobody answered, and on whose account nobody
 // can ask any more: its keys are another account's.
-func stuck(t *testing.T, s *store.Store) *open {
+func stuck(t *testing.T, s keeper) *world {
 	t.Helper()
-	w := newWorld(t, s, handClock())
-	w.decidesWith(s)
+	w := newWorld(t, payments, s, handClock())
 	w.unanswered("A")
 	w.rekeyed(`{"account":"another"}`, 2)
-	return &open{world: w, store: s}
+	return w
 }
 
 // rekeyed gives the merchant other credentials.
@@ -32,11 +29,7 @@ func (w *world) rekeyed(credentials string, version int64) {
 	for i := range connections {
 		connections[i].Version, connections[i].Sealed = version, []byte(credentials)
 	}
-	account, err := tenants.NewAccount(w.account.Merchant(), nil, connections, nil)
-	if err != nil {
-		w.Fatal(err)
-	}
-	w.account, w.others[account.ID()] = account, account
+	w.reconnected(connections)
 }
 
 // TestOperatorsEndAPayment: a payment that nobody can ask about any more is an
@@ -44,7 +37,7 @@ func (w *world) rekeyed(credentials string, version int64) {
 // touched, and what the provider says later is late money or an exception.
 func TestOperatorsEndAPayment(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	for outcome, c := range map[movement.OverrideOutcome]struct {
 		state   movement.State
 		word    string
@@ -94,7 +87,7 @@ func TestOperatorsEndAPayment(t *testing.T) {
 // ended as paid is an exception, once, since a payer may have paid twice.
 func TestPaidAfterAnOverride(t *testing.T) {
 	t.Parallel()
-	o := stuck(t, databaseFor(t))
+	o := stuck(t, keeperFor(t))
 	o.work("A", 25*time.Hour)
 	for _, operator := range []string{ayu, budi} {
 		if _, err := o.says(operator, movement.OverrideSucceeded); err != nil {
@@ -113,10 +106,9 @@ func TestPaidAfterAnOverride(t *testing.T) {
 // which operators decide, however young the payment is.
 func TestAnotherAmountPaid(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
-	w := newWorld(t, s, handClock())
-	w.decidesWith(s)
-	o := &open{world: w, store: s}
+	s := keeperFor(t)
+	w := newWorld(t, payments, s, handClock())
+	o := w
 	o.want(o.create("A"), "PENDING")
 	m := o.stored("A")
 	_, err := o.says(ayu, movement.OverrideSucceeded)
@@ -156,12 +148,11 @@ func TestAnotherAmountPaid(t *testing.T) {
 // after a month, from which operators decide.
 func TestEndlessPayment(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
-	w := newWorld(t, s, handClock())
-	w.decidesWith(s)
-	o := &open{world: w, store: s}
-	w.up.outcome = outcome{name: "without an end", makes: true, says: func(offer json.RawMessage) sdk.Result {
-		return sdk.Result{Outcome: sdk.Pending, Data: offer}
+	s := keeperFor(t)
+	w := newWorld(t, payments, s, handClock())
+	o := w
+	w.up.way = way{says: func(call sdk.Call) sdk.Result {
+		return sdk.Result{Outcome: sdk.Pending, Data: payments.offer(call.Reference, call.Amount, call.Body)}
 	}}
 	o.want(o.create("A"), "PENDING")
 	if m := o.stored("A"); !m.ExpiresAt.IsZero() {
@@ -184,7 +175,7 @@ func TestEndlessPayment(t *testing.T) {
 // hears, is an exception.
 func TestOverdueLife(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		w.want(w.create("A"), "PENDING")
 		w.up.find = blind
 		ends := w.stored("A").ExpiresAt
@@ -210,7 +201,7 @@ func TestNewKeysOfOneAccount(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inMemory(t, func(w *world) {
+			inMemory(t, payments, func(w *world) {
 				w.rekeyed(c.before, 1)
 				w.unanswered("A")
 				w.rekeyed(c.after, 2)
@@ -228,7 +219,7 @@ func TestNewKeysOfOneAccount(t *testing.T) {
 // listed until operators assign it to the sale.
 func TestOperatorsEndASale(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	for name, c := range map[string]struct {
 		made    bool
 		outcome movement.OverrideOutcome
@@ -241,11 +232,10 @@ func TestOperatorsEndASale(t *testing.T) {
 		"pending, failed": {true, movement.OverrideFailed, movement.Expired, "EXPIRED", movement.ReasonPaidLate},
 		"pending, paid":   {true, movement.OverrideSucceeded, movement.Succeeded, "PAID", movement.ReasonPaidAgain},
 	} {
-		w := newStall(t, s)
-		w.decidesWith(s)
+		w := newCollections(t, s)
 		if !c.made {
-			w.till.answer = func(sdk.Call) sdk.Result { return sdk.DontKnow(sdk.BlameUpstream, "cut") }
-			w.till.find = blind
+			w.up.way = way{says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}
+			w.up.find = blind
 		}
 		w.sell("A", 50_000)
 		m := w.stored("A")
@@ -267,7 +257,7 @@ func TestOperatorsEndASale(t *testing.T) {
 			t.Errorf("%s: %s, %v", name, status.data, err)
 		}
 		w.wantTold("wallet2.status_update A " + c.word)
-		w.till.write(paid("p1", m.Amount, m.CreatedAt.Add(time.Minute)))
+		w.up.write(paid("p1", m.Amount, m.CreatedAt.Add(time.Minute)))
 		w.complete()
 		w.readBooks()
 		w.wantListed(c.listed)
@@ -275,7 +265,7 @@ func TestOperatorsEndASale(t *testing.T) {
 		if err != nil || assigned.State != c.state || assigned.PaidLateAt.IsZero() != (c.word == "PAID") {
 			t.Errorf("%s: assigned: %s, late at %v, %v", name, assigned.State, assigned.PaidLateAt, err)
 		}
-		if p := w.payment("p1"); p.State != movement.LinePaid || p.Movement != m.ID {
+		if p := w.line("p1"); p.State != movement.LinePaid || p.Movement != m.ID {
 			t.Errorf("%s: the payment is %s, of %s", name, p.State, p.Movement)
 		}
 		if c.word == "PAID" {
@@ -283,7 +273,7 @@ func TestOperatorsEndASale(t *testing.T) {
 			continue
 		}
 		w.wantListed(movement.ReasonPaidLate)
-		w.till.answer, w.till.find = nil, nil
+		w.up.way, w.up.find = way{}, nil
 		right := w.sold("B", 50_000) // and it was meant for this one
 		given, err := w.Assign(t.Context(), Assignment{Account: w.wallet, Payment: "p1", Movement: right.ID, Operator: "ani", Reason: "the wrong sale"})
 		if err != nil || given.State != movement.Succeeded {
@@ -296,7 +286,7 @@ func TestOperatorsEndASale(t *testing.T) {
 // nothing.
 func TestProvidersOwnName(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		w.want(w.create("A"), "PENDING")
 		m := w.stored("A")
 		if m.ProviderReference == "" {

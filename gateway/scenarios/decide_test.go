@@ -11,52 +11,35 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
-	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 const ayu, budi = "ayu", "budi"
 
-// open is a world with one movement, A, that stays open whatever is asked.
-type open struct {
-	*world
-
-	store *store.Store
-	shop  *shop  // of an order, else nil
-	purse *purse // of a transfer, else nil
-}
-
-// undecided makes one: prepaid and bill are orders, of which the balance is charged
-// or held. It stands as sending or pending.
-func undecided(t *testing.T, s *store.Store, what string, state movement.State) *open {
+// undecided makes a movement, A, that stays open whatever is asked: prepaid and bill are
+// orders, of which the balance is charged or held, else it is a transfer. It is
+// acknowledged or pending.
+func undecided(t *testing.T, s keeper, what string, state movement.State) *world {
 	t.Helper()
-	o := &open{store: s}
-	silent := func(money.Amount) sdk.Result { return sdk.DontKnow(sdk.BlameUpstream, "cut") }
-	if state == movement.Pending {
-		silent = nil
+	of, sku := orders, prepaidSKU
+	switch what {
+	case "bill":
+		sku = billSKU
+	case "transfer":
+		of = transfers
 	}
-	if what == "transfer" {
-		o.purse = newPurse(t, s, handClock())
-		o.world, o.purse.limits = o.purse.world, generous()
-		o.purse.up.way = way{after: 1e5 * time.Hour, says: silent}
-		o.purse.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameUpstream, "busy") }
-		o.want(o.purse.transfer("A"), "Pending")
-	} else {
-		o.shop = newShop(t, s, handClock())
-		o.world = o.shop.world
-		if what == "bill" {
-			o.shop.sku = billSKU
-		}
-		o.shop.up.deal = deal{after: 1e5 * time.Hour, says: silent}
-		o.shop.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameUpstream, "busy") }
-		o.want(o.shop.order("A"), "Pending")
+	w := newWorld(t, of, s, handClock())
+	w.sku, w.limits = sku, generous()
+	w.up.way = way{after: 1e5 * time.Hour}
+	if state != movement.Pending {
+		w.up.way.says = cut
 	}
-	o.decidesWith(s)
-	if m := o.stored("A"); m.State != state {
+	w.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameUpstream, "busy") }
+	w.want(w.create("A"), "Pending")
+	if m := w.stored("A"); m.State != state {
 		t.Fatalf("it stands at %s, want %s", m.State, state)
 	}
-	return o
+	return w
 }
 
 // endOf is how money that goes out ends by an outcome.
@@ -68,18 +51,18 @@ func endOf(outcome movement.OverrideOutcome) movement.State {
 }
 
 // says is an operator's word.
-func (o *open) says(operator string, outcome movement.OverrideOutcome) (Decided, error) {
+func (o *world) says(operator string, outcome movement.OverrideOutcome) (Decided, error) {
 	o.Helper()
 	return o.Decide(o.Context(), Decision{Movement: o.stored("A").ID, Operator: operator, Outcome: outcome, Reason: operator + " has called them"})
 }
 
-func (o *open) saysAlone(operator string, outcome movement.OverrideOutcome) (Decided, error) {
+func (o *world) saysAlone(operator string, outcome movement.OverrideOutcome) (Decided, error) {
 	o.Helper()
 	return o.Decide(o.Context(), Decision{Movement: o.stored("A").ID, Operator: operator, Outcome: outcome, Reason: "sure", Alone: true})
 }
 
 // refused is an operator's word that is not taken now.
-func (o *open) refused(err error, code fault.Code, words string) {
+func (o *world) refused(err error, code fault.Code, words string) {
 	o.Helper()
 	if f, ok := errors.AsType[*fault.Error](err); !ok || f.Code != code || !strings.Contains(f.Message, words) {
 		o.Errorf("got %v, want %s with %q", err, code, words)
@@ -87,14 +70,14 @@ func (o *open) refused(err error, code fault.Code, words string) {
 }
 
 // endings are the decisions in the story, and the callbacks of ends.
-func (o *open) endings() (decided []movement.HistoryEntry, told []string) {
+func (o *world) endings() (decided []movement.HistoryEntry, told []string) {
 	o.Helper()
 	m := o.stored("A")
-	story, err := o.store.History(o.Context(), m.ID)
+	story, err := o.keeper.History(o.Context(), m.ID)
 	if err != nil {
 		o.Fatal(err)
 	}
-	callbacks, err := o.store.CallbacksOfMovement(o.Context(), m.Owner, m.ID, story)
+	callbacks, err := o.keeper.CallbacksOfMovement(o.Context(), m.Owner, m.ID, story)
 	if err != nil {
 		o.Fatal(err)
 	}
@@ -105,7 +88,7 @@ func (o *open) endings() (decided []movement.HistoryEntry, told []string) {
 }
 
 // settledAs checks what one end means for money, the merchant and the limits.
-func (o *open) settledAs(what string, outcome movement.OverrideOutcome) {
+func (o *world) settledAs(what string, outcome movement.OverrideOutcome) {
 	o.Helper()
 	m, word := o.stored("A"), "Success"
 	want := endOf(outcome)
@@ -119,8 +102,8 @@ func (o *open) settledAs(what string, outcome movement.OverrideOutcome) {
 	if strings.Contains(strings.Join(told, ""), "Menunggu") {
 		o.Errorf("told what the provider said while it was under way: %q", told)
 	}
-	if o.purse != nil {
-		used, err := o.store.Usage(o.Context(), m.Owner, m.CreatedAt.Format(time.DateOnly))
+	if o.of == transfers {
+		used, err := o.keeper.Usage(o.Context(), m.Owner, m.CreatedAt.Format(time.DateOnly))
 		if err != nil || len(used) == 0 {
 			o.Errorf("nothing is counted: %v", err)
 		}
@@ -138,14 +121,14 @@ func (o *open) settledAs(what string, outcome movement.OverrideOutcome) {
 			o.Errorf("it has cost %v of %v", m.Cost, m.Amount)
 		}
 	}
-	o.shop.wantBalance(left, 0)
+	o.wantBalance(left, 0)
 }
 
 // TestTwoOperatorsDecide: one proposes, another confirms the same, and what the
 // movement has held, counted or promised ends with it.
 func TestTwoOperatorsDecide(t *testing.T) { //nolint:tparallel // they share a ledger that is checked then
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	for _, what := range []string{"prepaid", "bill", "transfer"} {
 		for _, state := range []movement.State{movement.Acknowledged, movement.Pending} {
 			for outcome, other := range map[movement.OverrideOutcome]movement.OverrideOutcome{
@@ -193,7 +176,7 @@ func TestTwoOperatorsDecide(t *testing.T) { //nolint:tparallel // they share a l
 // TestOneDecidesAlone: it is applied at once, and reviewed.
 func TestOneDecidesAlone(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	for _, what := range []string{"prepaid", "transfer"} {
 		o := undecided(t, s, what, movement.Acknowledged)
 		o.pass(25 * time.Hour)
@@ -220,7 +203,7 @@ func TestOneDecidesAlone(t *testing.T) {
 // sent, and what operators have no say in.
 func TestWhatIsNotDecided(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	o := undecided(t, s, "transfer", movement.Acknowledged)
 	if err := o.Engine.List(t.Context(), o.stored("A"), movement.Cause{Reason: movement.ReasonAmount, FactID: "", Detail: "differs"}); err != nil {
 		t.Fatal(err)
@@ -261,10 +244,10 @@ func TestWhatIsNotDecided(t *testing.T) {
 	_, err = young.Decide(t.Context(), Decision{Movement: movement.NewID(), Operator: ayu, Outcome: movement.OverrideFailed, Reason: "r"})
 	young.refused(err, fault.NotFound, "")
 
-	paid := newWorld(t, s, handClock())
+	paid := newWorld(t, payments, s, handClock())
 	paid.decidesWith(s)
 	paid.create("A")
-	o = &open{world: paid, store: s}
+	o = paid
 	o.pass(48 * time.Hour)
 	_, err = o.says(ayu, movement.OverrideSucceeded)
 	o.refused(err, fault.InProgress, "waits for its payer")
@@ -275,7 +258,7 @@ func TestWhatIsNotDecided(t *testing.T) {
 // still believes that it is open.
 func TestADecisionIsNeverSentAgain(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	o := undecided(t, s, "prepaid", movement.Acknowledged)
 	o.work("A", 25*time.Hour)
 	stale := o.stored("A")
@@ -285,8 +268,8 @@ func TestADecisionIsNeverSentAgain(t *testing.T) {
 	}
 	_, err := o.saysAlone(ayu, movement.OverrideFailed)
 	o.refused(err, fault.InProgress, "being asked")
-	if decided, err := s.OverridesOf(t.Context(), stale.ID); err != nil || len(decided) != 0 {
-		t.Errorf("kept %+v, %v", decided, err)
+	if kept, err := s.OverrideOf(t.Context(), stale.ID, stale.Attempt); !errors.Is(err, movement.ErrNotFound) {
+		t.Errorf("kept %+v, %v", kept, err)
 	}
 	o.pass(time.Minute)
 
@@ -307,16 +290,16 @@ func TestADecisionIsNeverSentAgain(t *testing.T) {
 	if _, err = o.saysAlone(ayu, movement.OverrideFailed); err != nil {
 		t.Fatal(err)
 	}
-	asked := o.shop.up.asked()
+	asked := o.up.asked()
 	for range 3 {
 		o.pass(time.Hour)
 		if err := o.Resolve(t.Context(), stale); err != nil {
 			t.Error(err)
 		}
-		o.want(o.shop.stateOf("A"), "Failed")
-		o.shop.order("A")
+		o.want(o.status("A"), "Failed")
+		o.create("A")
 	}
-	if now := o.shop.up.asked(); now != asked {
+	if now := o.up.asked(); now != asked {
 		t.Errorf("asked %d times after it was decided", now-asked)
 	}
 	o.settledAs("prepaid", movement.OverrideFailed)
@@ -326,7 +309,7 @@ func TestADecisionIsNeverSentAgain(t *testing.T) {
 // where the process died before the decision was applied. The next poll applies it.
 func TestADecisionStopsResubmission(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	o := undecided(t, s, "prepaid", movement.Acknowledged)
 	o.work("A", 25*time.Hour)
 	o.wantListed(movement.ReasonUnresolved)
@@ -337,8 +320,8 @@ func TestADecisionStopsResubmission(t *testing.T) {
 	}
 	renewed := o.stored("A")
 	o.pass(renewed.DueAt.Sub(o.now()))
-	asked := o.shop.up.asked()
-	if err := o.Resolve(t.Context(), renewed); err != nil || o.shop.up.asked() != asked+1 {
+	asked := o.up.asked()
+	if err := o.Resolve(t.Context(), renewed); err != nil || o.up.asked() != asked+1 {
 		t.Fatalf("it is not sent again: %v", err)
 	}
 	o.pass(2 * time.Minute)
@@ -355,10 +338,10 @@ func TestADecisionStopsResubmission(t *testing.T) {
 	if err := o.Resolve(t.Context(), o.stored("A")); err != nil {
 		t.Fatal(err)
 	}
-	if now := o.shop.up.asked(); now != asked+1 {
+	if now := o.up.asked(); now != asked+1 {
 		t.Errorf("sent again %d times after it was decided", now-asked-1)
 	}
-	o.want(o.shop.stateOf("A"), "Failed")
+	o.want(o.status("A"), "Failed")
 	o.wantListed(movement.ReasonAlone)
 }
 
@@ -366,7 +349,7 @@ func TestADecisionStopsResubmission(t *testing.T) {
 // reversal, or on the operators' list.
 func TestNewsAfterADecision(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	for _, what := range []string{"prepaid", "bill", "transfer"} {
 		for outcome, news := range map[movement.OverrideOutcome]sdk.Status{
 			movement.OverrideSucceeded: sdk.StatusFailed, movement.OverrideFailed: sdk.StatusDone,
@@ -380,12 +363,10 @@ func TestNewsAfterADecision(t *testing.T) {
 			}
 			m := o.stored("A")
 			f := sdk.StatusUpdate{Reference: m.UpstreamReference(), Status: news, Amount: m.Amount, EventID: "late"}
-			if o.shop != nil {
+			if o.of == orders {
 				f.Amount = m.Cost
-				o.shop.hears(o.shop.platformAccount(), f)
-			} else {
-				o.purse.hears(f)
 			}
+			o.hear(f)
 			then := o.stored("A")
 			if then.State != m.State || then.ReversedAt.IsZero() != (outcome == movement.OverrideFailed) {
 				t.Errorf("%s, %s, then %s: stands at %s, reversed %v", what, outcome, news, then.State, then.ReversedAt)
@@ -395,8 +376,8 @@ func TestNewsAfterADecision(t *testing.T) {
 			} else {
 				o.wantListed(movement.ReasonReversed)
 			}
-			if o.shop != nil {
-				o.shop.wantBalance(opening, 0)
+			if o.of == orders {
+				o.wantBalance(opening, 0)
 			}
 		}
 	}
@@ -406,7 +387,7 @@ func TestNewsAfterADecision(t *testing.T) {
 // TestADecisionThatWasNotApplied is applied by whoever says the same again.
 func TestADecisionThatWasNotApplied(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	o := undecided(t, s, "bill", movement.Pending)
 	o.pass(25 * time.Hour)
 	o.faults.move = func(func() (bool, error)) (bool, error) { return false, broken{errAway} }
@@ -433,12 +414,7 @@ func TestAllDecideAtOnce(t *testing.T) {
 	for _, what := range []string{"prepaid", "bill", "transfer"} {
 		for round := range 8 {
 			o := undecided(t, stores[0], what, movement.Pending)
-			var other *Engine
-			if o.shop != nil {
-				other = o.shop.replica(&faulty{keeper: stores[1]})
-			} else {
-				other = o.purse.replica(&faulty{keeper: stores[1]})
-			}
+			other := o.replica(&faulty{keeper: stores[1]})
 			other.decidesWith(stores[1])
 			o.pass(25 * time.Hour)
 			m := o.stored("A")
@@ -484,7 +460,7 @@ func TestAllDecideAtOnce(t *testing.T) {
 // nothing, with how often.
 func TestWhatAProviderSaidIsKept(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	o := undecided(t, s, "transfer", movement.Acknowledged)
 	o.work("A", 3*time.Minute)
 	notes, err := s.NotesOf(t.Context(), o.stored("A").ID)

@@ -133,7 +133,7 @@ func (e *Engine) decidesWith(records override.Records) {
 }
 
 // readsFrom has statements read from another provider.
-func (e *Engine) readsFrom(p reconcile.Provider, k *shaky) {
+func (e *Engine) readsFrom(p reconcile.Provider, k keeper) {
 	e.reconciler = reconcile.New(e.Lifecycle, p, k, k)
 	kind.AddCollection(e.Lifecycle, e.reconciler)
 }

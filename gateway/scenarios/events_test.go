@@ -26,7 +26,7 @@ type listing []struct {
 // list reads events in a mode; pairs are of the body.
 func (w *world) list(mode tenants.Mode, pairs ...any) (listing, said) {
 	w.Helper()
-	r := w.request(catalog.EventsPath, "", pairs...)
+	r := w.asks(catalog.EventsPath, pairs...)
 	r.Identity.Mode = mode
 	if wrong := r.Operation.Check(r.Body); len(wrong) > 0 {
 		w.Fatal(wrong)
@@ -71,7 +71,7 @@ func (w *world) pays(references ...string) []string {
 
 func TestEventsList(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		if _, s := w.list(tenants.Live); s.data != "[]" {
 			t.Errorf("without events it is %s", s.data)
 		}
@@ -103,7 +103,7 @@ func TestEventsList(t *testing.T) {
 
 func TestEventsListHasADefaultLimit(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		var references []string
 		for i := range 25 {
 			references = append(references, strconv.Itoa(i))
@@ -120,7 +120,7 @@ func TestEventsListHasADefaultLimit(t *testing.T) {
 // past by who lists at every moment.
 func TestEventsAreHeldBack(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		w.create("slow")
 		w.create("quick")
 		m := w.stored("slow")
@@ -160,7 +160,7 @@ func TestEventsAreHeldBack(t *testing.T) {
 // sees an event, or can tell that there is one.
 func TestEventsAreTheMerchantsOwn(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		ids := w.pays("A", "B")
 		w.pass(movement.EventsSettle)
 		refused := func(what string, s said) {
@@ -179,7 +179,7 @@ func TestEventsAreTheMerchantsOwn(t *testing.T) {
 		}
 		_, s := w.list(tenants.Test, "after", ids[0])
 		refused("the other mode", s)
-		r := w.request(statusPath, "A")
+		r := w.asks(statusPath, "external_id", "A")
 		r.Identity.Mode = tenants.Test
 		w.want(w.run(r), "NOT_FOUND no never")
 
@@ -202,7 +202,7 @@ func TestEventsAreTheMerchantsOwn(t *testing.T) {
 
 func TestEventsListWithoutADatabase(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		ids := w.pays("A")
 		w.faults.down = errAway
 		for _, body := range [][]any{nil, {"after", ids[0]}} {
@@ -214,8 +214,8 @@ func TestEventsListWithoutADatabase(t *testing.T) {
 
 func TestAnOwnOperationThatNobodyAnswers(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
-		r := w.request(catalog.EventsPath, "")
+	inMemory(t, payments, func(w *world) {
+		r := w.asks(catalog.EventsPath)
 		other := *r.Operation
 		other.Path = "/other"
 		r.Operation = &other

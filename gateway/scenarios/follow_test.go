@@ -1,7 +1,6 @@
 package scenarios
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -11,13 +10,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
-func (w *world) status(reference string) said { return w.run(w.request(statusPath, reference)) }
-
-func (w *world) cancel(reference string) said { return w.run(w.request(cancelPath, reference)) }
-
 func TestStatusAnswer(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		start := w.now()
 		w.create("A", "metadata", map[string]any{"note": "1"})
 		at := func(d time.Duration) string { return start.Add(d).UTC().Format(time.RFC3339) }
@@ -46,7 +41,7 @@ func TestStatusAnswer(t *testing.T) {
 // status and in the callback, and what comes later takes nothing of it back.
 func TestStatusTellsHowItWasPaid(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(w *world) {
+	onBoth(t, payments, func(w *world) {
 		w.create("A")
 		m := w.stored("A")
 		paid := news(m)["paid"]
@@ -71,12 +66,12 @@ func TestStatusTellsHowItWasPaid(t *testing.T) {
 // asked once in five seconds at most.
 func TestStatusAsksSeldom(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		w.create("A")
 		other := New(w.made)
 		for range 21 {
 			w.want(w.status("A"), "PENDING")
-			if _, err := other.Run(w.Context(), w.request(statusPath, "A")); err != nil {
+			if _, err := other.Run(w.Context(), w.asks(statusPath, "external_id", "A")); err != nil {
 				t.Error(err)
 			}
 			w.pass(time.Second)
@@ -105,7 +100,7 @@ func TestStatusAsksSeldom(t *testing.T) {
 // and an error on the way costs it nothing.
 func TestStatusIsQuick(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		w.create("A")
 		w.pass(lookEvery)
 		w.up.find = blind
@@ -133,10 +128,10 @@ func TestStatusIsQuick(t *testing.T) {
 // not cut by the end of its patience.
 func TestAMerchantThatKeepsAsking(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
-		w.up.outcome = outcomeNamed("unknown, made")
+	inMemory(t, payments, func(w *world) {
+		w.up.way = wayNamed("unknown, made")
 		w.up.find = blind
-		w.want(w.create("A"), "PROVIDER_TIMEOUT unknown lookup_first")
+		w.want(w.create("A"), timedOut)
 		w.up.find = func(l sdk.Lookup) sdk.StatusUpdate {
 			w.pass(statusLookup + time.Second)
 			return w.up.stands(l.Reference)
@@ -155,8 +150,8 @@ func TestAMerchantThatKeepsAsking(t *testing.T) {
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	pays := func(w *world, call sdk.Call) {
-		thing := w.up.things[call.Reference]
-		thing.standing, thing.paid = sdk.StatusDone, "p"
+		thing := w.up.things[" "+call.Reference]
+		thing.ends, thing.paid = sdk.StatusDone, "p"
 	}
 	for name, c := range map[string]struct {
 		cancel func(w *world) func(sdk.Call) sdk.Result
@@ -180,17 +175,17 @@ func TestCancel(t *testing.T) {
 		}, nil, "EXPIRED", movement.Expired},
 		"refused, still open": {func(*world) func(sdk.Call) sdk.Result {
 			return func(sdk.Call) sdk.Result { return sdk.Refuse(sdk.RefuseOther, "no") }
-		}, nil, "PROVIDER_TIMEOUT unknown lookup_first", movement.Pending},
+		}, nil, timedOut, movement.Pending},
 		"unknown, ended": {func(w *world) func(sdk.Call) sdk.Result {
 			return func(call sdk.Call) sdk.Result {
-				w.up.things[call.Reference].standing = sdk.StatusExpired
+				w.up.things[" "+call.Reference].ends = sdk.StatusExpired
 				return sdk.DontKnow(sdk.BlameUpstream, "cut")
 			}
 		}, nil, "EXPIRED", movement.Expired},
 		"unknown, who can't look": {func(w *world) func(sdk.Call) sdk.Result {
 			w.up.find = blind
 			return func(sdk.Call) sdk.Result { return sdk.DontKnow(sdk.BlameUpstream, "cut") }
-		}, nil, "PROVIDER_TIMEOUT unknown lookup_first", movement.Pending},
+		}, nil, timedOut, movement.Pending},
 		"not sent": {func(*world) func(sdk.Call) sdk.Result {
 			return func(sdk.Call) sdk.Result { return sdk.DidNotSend(sdk.BlameNone, "no process") }
 		}, nil, "PROVIDER_UNAVAILABLE no later", movement.Pending},
@@ -198,7 +193,7 @@ func TestCancel(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inMemory(t, func(w *world) {
+			inMemory(t, payments, func(w *world) {
 				w.create("A")
 				w.pass(time.Minute)
 				if c.cancel != nil {
@@ -231,19 +226,19 @@ func TestCancelOfOtherStates(t *testing.T) {
 		then    func(w *world)
 		word    string
 	}{
-		"paid": {"pending", func(w *world) {
+		"paid": {"works", func(w *world) {
 			m := w.stored("A")
 			w.hear(w.up.pay(m.UpstreamReference(), "p"))
 		}, "PAID"},
 		"refused":        {"refused", nil, "FAILED"},
-		"unanswered":     {"unknown, not made", nil, "PROVIDER_TIMEOUT unknown lookup_first"},
+		"unanswered":     {"unknown, not made", nil, timedOut},
 		"made in secret": {"unknown, made", func(w *world) { w.pass(time.Minute) }, "EXPIRED"},
 		"unsent":         {"not sent", nil, "NOT_FOUND no never"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inMemory(t, func(w *world) {
-				w.up.outcome = outcomeNamed(c.outcome)
+			inMemory(t, payments, func(w *world) {
+				w.up.way = wayNamed(c.outcome)
 				if c.then != nil && strings.HasPrefix(c.outcome, "unknown") {
 					w.up.find = blind
 				}
@@ -256,19 +251,19 @@ func TestCancelOfOtherStates(t *testing.T) {
 			})
 		})
 	}
-	inMemory(t, func(w *world) { w.want(w.cancel("A"), "NOT_FOUND no never") })
+	inMemory(t, payments, func(w *world) { w.want(w.cancel("A"), "NOT_FOUND no never") })
 }
 
 // TestCancelIsTriedAgainSoon: after a cancel that was cut, its merchant is not told to
 // wait for the next poll of an old payment.
 func TestCancelIsTriedAgainSoon(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		w.create("A")
 		w.work("A", 3*time.Hour)
 		w.up.find, w.up.cancel = blind, func(sdk.Call) sdk.Result { return sdk.DontKnow(sdk.BlameUpstream, "cut") }
-		cut, every := w.cancel("A"), w.request(createPath, "A").Operation.Rules.Pace.Every
-		w.want(cut, "PROVIDER_TIMEOUT unknown lookup_first")
+		cut, every := w.cancel("A"), w.request("A").Operation.Rules.Pace.Every
+		w.want(cut, timedOut)
 		if wait := cut.err.RetryAt.Sub(w.now()); wait > every+time.Second || w.stored("A").DueAt.Before(w.now().Add(2*every)) {
 			w.Errorf("told to come back in %v", wait)
 		}
@@ -281,7 +276,7 @@ func TestCancelIsTriedAgainSoon(t *testing.T) {
 // TestCancelRaces: the payment's notification comes while its end is asked for.
 func TestCancelRaces(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		w.create("A")
 		m := w.stored("A")
 		moves := 0
@@ -300,7 +295,7 @@ func TestCancelRaces(t *testing.T) {
 
 func TestCheckout(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		w.create("A", "description", "Two shirts", "success_url", "https://shop.example/done")
 		w.create("Q", "type", "qris")
 		link, qris := w.stored("A"), w.stored("Q")
@@ -320,7 +315,7 @@ func TestCheckout(t *testing.T) {
 		if page, err = w.Checkout(w.Context(), link.ID.String()); err != nil || page.Status != "PAID" || page.PaymentURL != "" {
 			t.Errorf("when paid: %+v, %v", page, err)
 		}
-		w.up.outcome = outcome{says: func(json.RawMessage) sdk.Result { return sdk.DidNotSend(sdk.BlameNone, "") }}
+		w.up.way = way{unmade: true, says: func(sdk.Call) sdk.Result { return sdk.DidNotSend(sdk.BlameNone, "") }}
 		w.create("N")
 		for _, id := range []string{w.stored("N").ID.String(), movement.NewID().String(), "A", ""} {
 			if page, err := w.Checkout(w.Context(), id); err == nil {

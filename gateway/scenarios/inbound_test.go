@@ -66,7 +66,7 @@ func TestNotify(t *testing.T) {
 	} {
 		t.Run(says, func(t *testing.T) {
 			t.Parallel()
-			inMemory(t, func(w *world) {
+			inMemory(t, payments, func(w *world) {
 				w.create("A")
 				m := w.stored("A")
 				for what := range strings.SplitSeq(says, ", ") {
@@ -89,17 +89,17 @@ func TestNotifyBeforeTheAnswer(t *testing.T) {
 		status, again string
 		listed        []string
 	}{
-		"open":   {"PENDING", "PROVIDER_TIMEOUT unknown lookup_first", nil},
+		"open":   {"PENDING", timedOut, nil},
 		"paid":   {"PAID", "PENDING", nil},
 		"ended":  {"EXPIRED", "PENDING", nil},
 		"failed": {"FAILED", "PROVIDER_REJECTED refused never", nil},
-		"less":   {"PENDING", "PROVIDER_TIMEOUT unknown lookup_first", []string{movement.ReasonAmount}},
+		"less":   {"PENDING", timedOut, []string{movement.ReasonAmount}},
 
 		"failed once payable": {"FAILED", "PROVIDER_REJECTED refused never", nil},
 	} {
 		t.Run(says, func(t *testing.T) {
 			t.Parallel()
-			inMemory(t, func(w *world) {
+			inMemory(t, payments, func(w *world) {
 				m := w.unanswered("A")
 				w.up.find = blind
 				w.hear(news(m)[says])
@@ -116,7 +116,7 @@ func TestNotifyBeforeTheAnswer(t *testing.T) {
 // same name, it is that one's.
 func TestNotifyOfTheUnsent(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		first := w.unanswered("A")
 		w.prove("A")
 		w.hear(news(first)["paid"])
@@ -135,12 +135,12 @@ func TestNotifyOfTheUnsent(t *testing.T) {
 // a fact about their name is being settled.
 func TestNotifyRacesAClaim(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		m := w.unanswered("A")
 		w.faults.move = func(do func() (bool, error)) (bool, error) {
 			w.faults.move = nil
 			w.prove("A")
-			w.up.outcome = works
+			w.up.way = way{}
 			w.want(w.create("A"), "PENDING")
 			return do()
 		}
@@ -152,7 +152,7 @@ func TestNotifyRacesAClaim(t *testing.T) {
 
 func TestNotifyOnTheWrongRoute(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		w.create("A")
 		m := w.stored("A")
 		paid := news(m)["paid"]
@@ -202,7 +202,7 @@ func TestNotifyUntaken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inMemory(t, func(w *world) {
+			inMemory(t, payments, func(w *world) {
 				w.create("A")
 				m := w.stored("A")
 				w.up.ack = sdk.Acknowledgement{Status: 200, Updates: []sdk.StatusUpdate{news(m)[c.says]}}
@@ -227,10 +227,10 @@ func TestNotifyUntaken(t *testing.T) {
 // TestHostileWords: whatever a provider calls things, they can be kept.
 func TestHostileWords(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, databaseFor(t), handClock())
+	w := newWorld(t, payments, databaseFor(t), handClock())
 	const bad = "a\x00b\xff\n"
-	w.up.outcome = outcome{makes: true, says: func(offer json.RawMessage) sdk.Result {
-		return sdk.Result{Outcome: sdk.Pending, Data: offer, ProviderReference: bad, Detail: bad}
+	w.up.way = way{says: func(call sdk.Call) sdk.Result {
+		return sdk.Result{Outcome: sdk.Pending, Data: payments.offer(call.Reference, call.Amount, call.Body), ProviderReference: bad, Detail: bad}
 	}}
 	w.want(w.create("A"), "PENDING")
 	m := w.stored("A")
@@ -248,7 +248,7 @@ func TestHostileWords(t *testing.T) {
 	paid.Reference = (&movement.Movement{ID: movement.NewID()}).UpstreamReference()
 	w.hear(paid)
 	w.wantListed(movement.ReasonCurrency, movement.ReasonUnknown)
-	w.up.outcome = outcome{says: func(json.RawMessage) sdk.Result {
+	w.up.way = way{unmade: true, says: func(sdk.Call) sdk.Result {
 		return sdk.Refuse(bad, bad, sdk.FieldFault{Field: bad, Message: bad})
 	}}
 	w.want(w.create("B"), "PROVIDER_REJECTED refused never")
@@ -258,10 +258,10 @@ func TestHostileWords(t *testing.T) {
 // TestOperationGone: a movement outlives the plugin that made it.
 func TestOperationGone(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		w.create("A")
 		m := w.stored("A")
-		w.made.Catalog = ordering()
+		w.made.Catalog = orders.catalog()
 		w.Engine = New(w.made)
 		if _, err := w.notify(tenants.Live, news(m)["paid"]); err == nil {
 			t.Error("a fact that can't be settled was acknowledged")

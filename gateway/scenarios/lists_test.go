@@ -30,7 +30,7 @@ func (w *world) referencesIn(pairs ...any) []string {
 
 func (w *world) listing(pairs ...any) ([]map[string]json.RawMessage, said) {
 	w.Helper()
-	r := w.request(listPath, "", pairs...)
+	r := w.asks(listPath, pairs...)
 	if wrong := r.Operation.Check(r.Body); len(wrong) > 0 {
 		w.Fatal(wrong)
 	}
@@ -46,7 +46,7 @@ func (w *world) listing(pairs ...any) ([]map[string]json.RawMessage, said) {
 // page by page, and never what nobody was told of.
 func TestLists(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(w *world) {
+	onBoth(t, payments, func(w *world) {
 		if _, s := w.listing(); s.data != "[]" {
 			t.Errorf("without payments it is %s", s.data)
 		}
@@ -111,7 +111,7 @@ func TestLists(t *testing.T) {
 // TestPrefixInALongTime: no list searches a prefix in more than 31 days.
 func TestPrefixInALongTime(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		w.create("A/1")
 		at := func(days int) string { return w.now().AddDate(0, 0, days).UTC().Format(time.RFC3339) }
 		for _, c := range []struct {
@@ -138,9 +138,9 @@ func TestPrefixInALongTime(t *testing.T) {
 // anything, or can tell that there is something.
 func TestListsAreTheMerchantsOwn(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		w.create("A")
-		r := w.request(listPath, "", "after", "A")
+		r := w.asks(listPath, "after", "A")
 		r.Identity.Mode = tenants.Test
 		w.want(w.run(r), "INVALID_REQUEST no after_change")
 		w.account = w.merchant()

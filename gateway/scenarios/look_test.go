@@ -16,19 +16,10 @@ import (
 // knows so.
 func (w *world) unanswered(reference string) movement.Movement {
 	w.Helper()
-	w.up.set(func() { w.up.outcome, w.up.find = outcomeNamed("unknown, not made"), blind })
-	w.want(w.create(reference), "PROVIDER_TIMEOUT unknown lookup_first")
+	w.up.set(func() { w.up.way, w.up.find = wayNamed("unknown, not made"), blind })
+	w.want(w.create(reference), timedOut)
 	w.up.set(func() { w.up.find = nil })
 	return w.stored(reference)
-}
-
-func outcomeNamed(name string) outcome {
-	for _, o := range outcomes {
-		if o.name == name {
-			return o
-		}
-	}
-	panic("no outcome " + name)
 }
 
 // TestNotFoundIsProofTwice: looks at moments after send_by plus settles_within,
@@ -53,7 +44,7 @@ func TestNotFoundIsProofTwice(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inMemory(t, func(w *world) {
+			inMemory(t, payments, func(w *world) {
 				m := w.unanswered("A")
 				proof := m.ProvenAfter(operation(createPath).Rules)
 				for i, second := range c.looks {
@@ -81,7 +72,7 @@ func TestNotFoundIsProofTwice(t *testing.T) {
 // minute of the claim.
 func TestNotFoundByTheWorkerAlone(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		m := w.unanswered("A")
 		proof := m.ProvenAfter(operation(createPath).Rules)
 		w.work("A", proof.Add(missGap-time.Second).Sub(w.now()))
@@ -99,7 +90,7 @@ func TestNotFoundByTheWorkerAlone(t *testing.T) {
 // first miss of somebody else's.
 func TestStaleWorker(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		m := w.unanswered("A")
 		w.pass(time.Minute)
 		stale := w.stored("A")
@@ -144,7 +135,7 @@ func TestLateMoneyIsLookedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inMemory(t, func(w *world) {
+			inMemory(t, payments, func(w *world) {
 				w.create("A")
 				w.want(w.cancel("A"), "EXPIRED")
 				asked, end := w.up.asked(), w.now()
@@ -188,14 +179,14 @@ func TestLateMoneyIsLookedFor(t *testing.T) {
 // TestUnresolved: nobody could tell for a day, so a person has to.
 func TestUnresolved(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		w.unanswered("A")
 		w.up.find = blind
 		w.work("A", 23*time.Hour)
 		w.wantListed()
 		w.work("A", 72*time.Hour)
 		w.wantListed(movement.ReasonUnresolved)
-		w.want(w.create("A"), "PROVIDER_TIMEOUT unknown lookup_first")
+		w.want(w.create("A"), timedOut)
 		if things, calls := w.up.made(); things != 0 || calls != 1 {
 			t.Errorf("%d things, %d calls", things, calls)
 		}
@@ -205,7 +196,7 @@ func TestUnresolved(t *testing.T) {
 // TestVanished: what was accepted and is not found is never called unsent.
 func TestVanished(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		w.create("A")
 		clear(w.up.things)
 		w.work("A", 3*time.Hour)
@@ -218,7 +209,7 @@ func TestVanished(t *testing.T) {
 // in a loop, and the merchant must not be told that nothing was sent.
 func TestUnresolvable(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		m := w.unanswered("A")
 		w.Vault = openVault{locked: true}
 		w.pass(time.Minute)
@@ -228,8 +219,8 @@ func TestUnresolvable(t *testing.T) {
 		if due := w.stored("A").DueAt.Sub(w.now()); due != unresolvable {
 			t.Errorf("due in %v", due)
 		}
-		w.want(w.create("A"), "PROVIDER_TIMEOUT unknown lookup_first")
-		w.want(w.cancel("A"), "PROVIDER_TIMEOUT unknown lookup_first")
+		w.want(w.create("A"), timedOut)
+		w.want(w.cancel("A"), timedOut)
 		w.want(w.status("A"), "PENDING")
 	})
 }
@@ -252,7 +243,7 @@ func TestPatience(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inMemory(t, func(w *world) {
+			inMemory(t, payments, func(w *world) {
 				tries := 0
 				w.faults.move = func(do func() (bool, error)) (bool, error) {
 					if tries++; tries <= c.fails {
@@ -277,20 +268,20 @@ func TestPatience(t *testing.T) {
 // TestClientsHangUp: money work does not end with its client, wherever it is.
 func TestClientsHangUp(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		gone, hangUp := context.WithCancel(w.Context())
 		hangUp()
-		if _, err := w.Engine.Run(gone, w.request(createPath, "A")); err != nil {
+		if _, err := w.Engine.Run(gone, w.request("A")); err != nil {
 			t.Error(err)
 		}
 		ctx, hangUp := context.WithCancel(w.Context())
 		w.up.after = func(sdk.Call) { hangUp() }
-		w.up.outcome = outcomeNamed("unknown, made")
-		if _, err := w.Engine.Run(ctx, w.request(createPath, "B")); err != nil {
+		w.up.way = wayNamed("unknown, made")
+		if _, err := w.Engine.Run(ctx, w.request("B")); err != nil {
 			t.Error(err)
 		}
 		w.pass(time.Minute)
-		if _, err := w.Engine.Run(gone, w.request(cancelPath, "A")); err != nil {
+		if _, err := w.Engine.Run(gone, w.asks(cancelPath, "external_id", "A")); err != nil {
 			t.Error(err)
 		}
 		w.want(w.status("A"), "EXPIRED")
@@ -308,7 +299,7 @@ func TestClientsHangUp(t *testing.T) {
 		}
 		m := w.stored("B")
 		w.up.pay(m.UpstreamReference(), "p")
-		if _, err := w.Engine.Run(leaving, w.request(statusPath, "B")); err != nil {
+		if _, err := w.Engine.Run(leaving, w.asks(statusPath, "external_id", "B")); err != nil {
 			t.Error(err)
 		}
 		w.pass(2 * time.Second) // what was found is kept by whoever found it, also when nobody waits
@@ -322,7 +313,7 @@ func TestClientsHangUp(t *testing.T) {
 // ask again within the span.
 func TestAskingIsShared(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		w.create("A")
 		stale := w.stored("A")
 		for second := range 20 {
@@ -343,7 +334,7 @@ func TestAskingIsShared(t *testing.T) {
 // movement was sent, nobody may conclude from "not found" that it was not.
 func TestAnotherAccountProvesNothing(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		m := w.unanswered("A")
 		op := operation(createPath)
 		w.pass(m.ProvenAfter(op.Rules).Sub(w.now()))
@@ -369,7 +360,7 @@ func TestAnotherAccountProvesNothing(t *testing.T) {
 func TestAnotherAccountEndsNothing(t *testing.T) {
 	t.Parallel()
 	for another, want := range map[string]movement.State{"another": movement.Pending, "": movement.Expired, "one": movement.Expired} {
-		inMemory(t, func(w *world) {
+		inMemory(t, payments, func(w *world) {
 			w.create("A")
 			m := w.stored("A")
 			m.ConnectionAccount = "one"
@@ -396,14 +387,14 @@ func TestAnotherAccountEndsNothing(t *testing.T) {
 // and whoever asks sooner puts nothing off.
 func TestAnErrorOfTheProviderHoldsAReferenceForSeconds(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
-		w.up.set(func() { w.up.outcome = outcomeNamed("error, not made") })
+	inMemory(t, payments, func(w *world) {
+		w.up.set(func() { w.up.way = wayNamed("error, not made") })
 		begun := w.now()
 		proof := begun.Add(5*time.Second + 2*movement.ClockSkew)
 		told := func(want time.Time) {
 			t.Helper()
 			s := w.create("A")
-			w.want(s, "PROVIDER_TIMEOUT unknown lookup_first")
+			w.want(s, timedOut)
 			if s.err == nil || s.err.RetryAt.Before(want) || s.err.RetryAt.After(want.Add(time.Second)) ||
 				!strings.Contains(s.err.Message, lifecycle.Stamp(s.err.RetryAt)) || !strings.Contains(s.err.Message, "answered with an error") {
 				t.Errorf("told %+v, want to ask again at %s", s.err, want)
@@ -419,7 +410,7 @@ func TestAnErrorOfTheProviderHoldsAReferenceForSeconds(t *testing.T) {
 		}
 		w.work("A", proof.Sub(w.now())+time.Second)
 		told(proof.Add(missGap))
-		w.up.set(func() { w.up.outcome = works })
+		w.up.set(func() { w.up.way = way{} })
 		w.work("A", missGap)
 		if m := w.stored("A"); m.State != movement.NotSubmitted || w.now().Sub(begun) > 20*time.Second+2*movement.ClockSkew {
 			t.Errorf("stands at %s after %s", m.State, w.now().Sub(begun))
@@ -431,8 +422,8 @@ func TestAnErrorOfTheProviderHoldsAReferenceForSeconds(t *testing.T) {
 // TestWhatWasMadeInSpiteOfAnErrorIsFound at once.
 func TestWhatWasMadeInSpiteOfAnErrorIsFound(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
-		w.up.set(func() { w.up.outcome = outcomeNamed("error, made") })
+	inMemory(t, payments, func(w *world) {
+		w.up.set(func() { w.up.way = wayNamed("error, made") })
 		w.want(w.create("A"), "PENDING")
 	})
 }

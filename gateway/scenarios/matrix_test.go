@@ -2,7 +2,9 @@ package scenarios
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -10,32 +12,179 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
+	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
-// A matrixCase is one way in which a creation can go: what becomes of the
-// claim, what the provider does and says, what becomes of the settlement, where
-// the process ends, and whether the provider can be asked at once.
-type matrixCase struct {
-	claim   string
-	outcome outcome
-	settle  string
-	crash   string
-	blind   bool
+const (
+	refusedNever  = "DESTINATION_INVALID refused never"
+	rejectedNever = "PROVIDER_REJECTED refused never"
+	unsentNever   = "PROVIDER_REJECTED no never" // of what was told to be pending
+	notSentLater  = "PROVIDER_UNAVAILABLE no later"
+	timedOut      = "PROVIDER_TIMEOUT unknown lookup_first"
+)
+
+// done says that a creation has succeeded, at an amount that differs from the agreed
+// one.
+func done(more money.Amount) func(sdk.Call) sdk.Result {
+	return func(call sdk.Call) sdk.Result {
+		amount := call.Amount
+		if call.Cost > 0 {
+			amount = call.Cost
+		}
+		return sdk.Result{Outcome: sdk.Done, Data: json.RawMessage(`{"sn":"1"}`), Amount: amount + more}
+	}
 }
 
-func (c matrixCase) String() string {
-	return fmt.Sprintf("claim %s, outcome %s, settle %s, crash %s, blind %t", c.claim, c.outcome.name, c.settle, c.crash, c.blind)
+// ways are all that can become of a creation and all that its call may say of it, true
+// or not.
+var ways = []way{
+	{name: "works"},
+	{name: "refused", unmade: true, says: saying(sdk.Refuse(sdk.RefuseDestination, "No such number."))},
+	{name: "refused without words", unmade: true, says: saying(sdk.Result{Outcome: sdk.Refused})},
+	{name: "not sent", unmade: true, says: saying(sdk.DidNotSend(sdk.BlameUpstream, "no token"))},
+	{name: "not sent, our account", unmade: true, says: saying(sdk.DidNotSend(sdk.BlameAccount, "deposit empty"))},
+	{name: "unknown, made", says: cut},
+	{name: "unknown, made late", slow: 25 * time.Second, says: cut},
+	{name: "unknown, not made", unmade: true, says: cut},
+	{name: "error, made", says: saying(sdk.UpstreamError("500"))},
+	{name: "error, not made", unmade: true, says: saying(sdk.UpstreamError("500"))},
+	{name: "garbage", says: saying(sdk.Result{Outcome: sdk.Done, Data: json.RawMessage(`{"payment_url":1,"sn":1,"referenceNo":1}`), Amount: prepaidPrice})},
+	{name: "no data", says: saying(sdk.Result{Outcome: sdk.Done, Amount: prepaidPrice})},
+	{name: "not UTF-8", says: saying(sdk.Result{Outcome: sdk.Pending, Data: json.RawMessage("{\"payment_url\":\"\xff\",\"sn\":\"\xff\",\"referenceNo\":\"\xff\"}")})},
+	{name: "unheard of", says: saying(sdk.Result{Outcome: 99, Data: json.RawMessage(`{}`)})},
+	{name: "done at once", says: func(call sdk.Call) sdk.Result {
+		return sdk.Result{Outcome: sdk.Done, Data: payments.offer(call.Reference, call.Amount, call.Body)}
+	}}, // the last that payments know
+
+	{name: "pending, then done", after: 5 * time.Minute},
+	{name: "pending, then failed", after: 5 * time.Minute, fails: true},
+	{name: "failed at once", fails: true},
+	{name: "unknown, made, fails", after: 5 * time.Minute, fails: true, says: cut},
+	{name: "done, less", more: -1},
+	{name: "done, more", more: 1},
+	{name: "done, more by its word", says: done(1)},
+	{name: "done, amount not told", says: saying(sdk.Result{Outcome: sdk.Done, Data: json.RawMessage(`{}`)})},
+	{name: "done, below zero", says: done(-1_000_000)},
+	{name: "pending, more", more: 1, after: 5 * time.Minute},
 }
 
-func cases(claims, settles []string, blinds []bool) []matrixCase {
-	var all []matrixCase
-	for _, claim := range claims {
-		for _, o := range outcomes {
-			for _, settle := range settles {
-				for _, crash := range []string{"never", "before the call", "after the call", "before the settlement", "after the settlement"} {
-					for _, blind := range blinds {
-						all = append(all, matrixCase{claim, o, settle, crash, blind})
+// payersWays is how many of the ways there are for what a payer pays.
+var payersWays = 1 + slices.IndexFunc(ways, func(w way) bool { return w.name == "done at once" })
+
+func wayNamed(name string) way {
+	i := slices.IndexFunc(ways, func(w way) bool { return w.name == name })
+	if i < 0 {
+		panic("no way " + name)
+	}
+	return ways[i]
+}
+
+// after is how a movement stands, and what is answered, right after a creation of which
+// nothing but the call went wrong.
+type after struct {
+	state movement.State
+	word  string
+}
+
+func afterWay(of *kindCase, sku string, w way) after {
+	if of == payments {
+		switch {
+		case w.name == "unknown, made late", strings.HasSuffix(w.name, ", not made"):
+			return after{movement.Submitting, timedOut}
+		case !w.unmade:
+			return after{movement.Pending, "PENDING"} // also where only a lookup tells so
+		}
+	}
+	said := after{movement.Acknowledged, "Pending"} // nobody knows
+	switch w.name {
+	case "works":
+		said = after{movement.Succeeded, "Success"}
+	case "done, amount not told":
+		if of == transfers {
+			said = after{movement.Succeeded, "Success"}
+		}
+	case "done, less":
+		if of == orders && sku == prepaidSKU { // a bill's cost is exact
+			said.state = movement.Succeeded
+		}
+	case "pending, then done", "pending, then failed":
+		said.state = movement.Pending
+	case "pending, more":
+		if of == orders {
+			said.state = movement.Pending
+		}
+	case "failed at once", "refused without words":
+		said = after{movement.Failed, rejectedNever}
+	case "refused":
+		said = after{movement.Failed, refusedNever}
+	case "not sent", "not sent, our account":
+		return after{movement.NotSubmitted, notSentLater}
+	}
+	if of == orders {
+		said.word = "Pending"
+	}
+	return said
+}
+
+// A cell of the matrix is one way in which a creation can go: what becomes of its
+// reservation, of the call and of the commits after it, where the process ends, and
+// whether the provider can be asked at once.
+type cell struct {
+	of              *kindCase
+	path, sku       string
+	reference       string
+	blind           bool
+	way             way
+	reserves, moves string
+	crash           string
+}
+
+func (c cell) String() string {
+	return fmt.Sprintf("%s %s %q, blind %t, reserve %s, %s, apply %s, crash %s", c.path, c.sku, c.reference, c.blind, c.reserves, c.way.name, c.moves, c.crash)
+}
+
+const allFail = "and promise fail for ever"
+
+var (
+	everyReserve = []string{"ok", "fails", "fails but is there", "is through too late"}
+	everyApply   = []string{"ok", "fails once", "fails once but is there", "fails for ever", "fails for good", "is there but fails for ever", allFail}
+	everyCrash   = []string{
+		"never", "after the reservation", "before the call", "after the call", "before the apply", "after the apply",
+		"before the quote", "before the promise", "after the promise",
+	}
+	payersCrash = everyCrash[:6] // what a payer pays has no quote, and its creation is no promise
+)
+
+// cells are all combinations.
+func cells(reserves, applies, crashes []string) (all []cell) {
+	const reference = "INV/2026/#001"
+	for _, variant := range []cell{
+		{of: payments, path: createPath, reference: reference},
+		{of: payments, path: createPath, reference: reference, blind: true},
+		{of: orders, path: orderPath, sku: prepaidSKU, reference: reference},
+		{of: orders, path: orderPath, sku: billSKU, reference: reference},
+		{of: transfers, path: walletPath, reference: reference},
+		{of: transfers, path: walletPath},
+		{of: transfers, path: bankPath, reference: reference},
+		{of: transfers, path: bankPath},
+	} {
+		ways := ways
+		if variant.of == payments {
+			ways = ways[:payersWays]
+		}
+		for _, reserve := range reserves {
+			for _, way := range ways {
+				for _, apply := range applies {
+					for _, crash := range crashes {
+						if variant.of == payments && !slices.Contains(payersCrash, crash) {
+							continue
+						}
+						c := variant
+						c.reserves, c.way, c.moves, c.crash = reserve, way, apply, crash
+						all = append(all, c)
 					}
 				}
 			}
@@ -44,157 +193,211 @@ func cases(claims, settles []string, blinds []bool) []matrixCase {
 	return all
 }
 
-var (
-	everyClaim  = []string{"ok", "fails", "fails but is there", "is through too late"}
-	everySettle = []string{"ok", "fails once", "fails once but is there", "fails for ever", "fails for good", "is there but fails for ever"}
-)
-
-// TestMatrix runs every way in memory.
-func TestMatrix(t *testing.T) {
+// TestEveryFaultAndCrash has creations of each kind go wrong in every way.
+func TestEveryFaultAndCrash(t *testing.T) {
 	t.Parallel()
-	all := cases(everyClaim, everySettle, []bool{false, true})
-	for _, c := range all {
+	all := append(cells(everyReserve[:1], everyApply, everyCrash), cells(everyReserve[1:], []string{"ok", "fails for good", allFail}, everyCrash[:1])...)
+	for _, c := range tier.Sample(t, all, 600) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
-			inMemory(t, func(w *world) { w.play(c) })
+			inMemory(t, c.of, func(w *world) { w.plays(c) })
 		})
 	}
-	t.Logf("%d cases", len(all))
+	t.Logf("%d cells", len(all))
 }
 
-// TestMatrixOnDatabase runs the core of it on the real store.
-func TestMatrixOnDatabase(t *testing.T) {
+// TestEveryFaultOnTheDatabase is the core of it on the real store.
+func TestEveryFaultOnTheDatabase(t *testing.T) { //nolint:tparallel // what follows the cells waits for them
 	t.Parallel()
 	s := databaseFor(t)
-	all := cases([]string{"ok", "fails but is there"}, []string{"ok", "fails once but is there", "fails for good"}, []bool{false})
-	for _, c := range all {
-		t.Run(c.String(), func(t *testing.T) {
-			t.Parallel()
-			newWorld(t, s, handClock()).play(c)
-		})
-	}
-	t.Logf("%d cases", len(all))
+	all := append(cells(everyReserve[:1], everyApply[:3], []string{"never", "after the call", "after the apply", "after the promise"}),
+		cells([]string{"fails but is there"}, []string{"fails for good", allFail}, everyCrash[:1])...)
+	t.Run("cells", func(t *testing.T) {
+		for _, c := range tier.Sample(t, all, 16) {
+			t.Run(c.String(), func(t *testing.T) {
+				t.Parallel()
+				newWorld(t, c.of, s, handClock()).plays(c)
+			})
+		}
+	})
+	cleanLedger(t, s)
 }
 
-// play lets a creation go wrong as told, starts a new process, asks again with
-// the same reference until the end is known, and checks all that was said
-// against what really happened.
-func (w *world) play(c matrixCase) {
-	const reference = "INV/2026/#001"
-	w.break_(c)
-	answers := []said{w.create(reference)}
-	w.truthful(reference, answers[0])
-	if c.crash == "never" && c.claim == "ok" && c.settle == "ok" && !c.blind {
-		w.want(answers[0], undisturbed(c.outcome))
-	}
+// generous limits stop nothing and are counted.
+func generous() policy.Limits {
+	many, much := new(int64(100)), new(int64(1_000_000))
+	return policy.Limits{Markup: policy.Markup{Default: markup}, Transfers: policy.TransferLimits{
+		Day: policy.Outflow{Amount: much, Count: many}, DestinationDay: policy.Outflow{Amount: much, Count: many},
+	}}
+}
 
+// plays lets a creation go wrong, starts a new process, sends the same again until the
+// end is known, and checks after each step what was said, what is posted and counted,
+// and what exists.
+func (w *world) plays(c cell) {
+	w.path, w.limits = c.path, generous()
+	if c.sku != "" {
+		w.sku = c.sku
+	}
+	w.goesWrong(c)
+	answers := []said{w.again(c)}
+	if c.crash == "never" && c.reserves == "ok" && c.moves == "ok" && !c.blind {
+		want := afterWay(c.of, c.sku, c.way)
+		w.want(answers[0], want.word)
+		if m, _ := w.latest(w.request(c.reference)); m.State != want.state {
+			w.Errorf("stands at %s, want %s", m.State, want.state)
+		}
+	}
+	first := answers[0].err
+	if c.of == transfers && first != nil && first.Sent == fault.SentUnknown && c.moves != allFail && c.reserves == "ok" {
+		w.Errorf("answered %v, where it could be promised", first)
+	}
 	w.restart()
-	for range 2 { // one at once, one when the worker has had its time
-		again := w.create(reference)
-		w.truthful(reference, again)
-		answers = append(answers, again)
-		w.work(reference, 2*time.Minute)
+	spans := []time.Duration{0, 16 * time.Second, 5 * time.Minute, 3 * time.Hour}
+	if first != nil && first.Sent == fault.SentNo { // when a worker that does not know so would have bought it
+		spans = []time.Duration{5 * time.Minute, 5 * time.Minute}
 	}
-	last := w.create(reference)
-	answers = append(answers, last)
-	w.truthful(reference, last)
-	w.oneTruth(reference, answers)
-	w.wantListed()
+	for i, span := range spans {
+		if i > 0 || c.of == payments || len(spans) == 2 {
+			w.lets(c, span, answers)
+			answers = append(answers, w.again(c))
+			w.lets(c, time.Minute, answers)
+		}
+	}
+	w.lets(c, 3*time.Hour, answers)
+	answers = append(answers, w.again(c))
+	w.judges(c, answers)
 }
 
-// undisturbed is what a creation is answered when nothing else goes wrong.
-func undisturbed(o outcome) string {
-	switch {
-	case o.makes && o.slow == 0:
-		return "PENDING" // also where only a look at the provider tells so
-	case strings.HasPrefix(o.name, "refused without"):
-		return "PROVIDER_REJECTED refused never"
-	case strings.HasPrefix(o.name, "refused"):
-		return "DESTINATION_INVALID refused never"
-	case o.name == "not sent":
-		return "PROVIDER_UNAVAILABLE no later"
-	}
-	return "PROVIDER_TIMEOUT unknown lookup_first"
-}
-
-// truthful checks one answer against what exists at the provider.
-func (w *world) truthful(reference string, s said) {
+func (w *world) again(c cell) said {
 	w.Helper()
-	things, calls := w.up.made()
-	attempts := 1
-	if m, err := w.keeper.MovementByKey(w.Context(), w.keyOf(reference)); err == nil {
-		attempts = m.Attempt
-	}
-	if calls > attempts || things > 1 || w.up.again > 0 || w.up.tooLate > 0 {
-		w.Errorf("one reference was sent %d times in %d attempts, %d things exist, %d calls were for what existed, %d came too late",
-			calls, attempts, things, w.up.again, w.up.tooLate)
-	}
-	switch {
-	case s.crashed:
-		return
-	case s.err == nil:
-		if things != 1 || s.word() != "PENDING" {
-			w.Errorf("answered %s while %d things exist", s.data, things)
-		}
-		return
-	case s.err.Reference != reference:
-		w.Errorf("%v names %q", s.err, s.err.Reference)
-	case s.err.Code == fault.InProgress:
-	case s.err.Sent == fault.SentUnknown && s.err.Retry != fault.RetryLookupFirst:
-		w.Errorf("unknown, and not to be looked up first: %v", s.err)
-	case s.err.Sent != fault.SentUnknown && things != 0:
-		w.Errorf("told that it was not made: %v", s.err)
-	}
+	r := w.request(c.reference)
+	a := w.sends(w.Engine, r)
+	w.truthful(r, a)
+	w.addUp()
+	return a
 }
 
-// oneTruth checks the end: everybody knows, and all answers agree.
-func (w *world) oneTruth(reference string, answers []said) {
+// lets time pass, and the workers with it. An order that was told not to be sent stays so
+// while nobody asks again.
+func (w *world) lets(c cell, span time.Duration, answers []said) {
 	w.Helper()
-	last, m := answers[len(answers)-1], w.stored(reference)
-	things, _ := w.up.made()
-	switch {
-	case last.err == nil:
-		w.wantTold() // also where a lookup or a restart was in between
-		if m.State != movement.Pending || things != 1 || w.up.things[m.UpstreamReference()] == nil {
-			w.Errorf("answered %s, stands at %s, %d things exist", last.data, m.State, things)
-		}
-	case last.err.Sent == fault.SentRefused:
-		w.wantTold(ends + " FAILED")
-		if m.State != movement.Failed || things != 0 {
-			w.Errorf("refused, stands at %s, %d things exist", m.State, things)
-		}
-	default:
-		w.Errorf("the end is not known: %v", last.err)
-	}
-	for i, earlier := range answers {
-		final := earlier.err == nil || earlier.err.Sent == fault.SentRefused
-		if !earlier.crashed && final && (earlier.data != last.data || earlier.word() != last.word()) {
-			w.Errorf("answer %d was %s %s, the last one is %s %s", i, earlier.word(), earlier.data, last.word(), last.data)
-		}
-	}
-	if !last.replayed && (m.Attempt == 1 || last.err != nil) {
-		w.Errorf("the last answer of attempt %d is not marked as a replay: %s", m.Attempt, last.word())
+	w.work(w.keyOfRequest(w.request(c.reference)).Reference, span)
+	w.addUp()
+	if last := answers[len(answers)-1]; last.err != nil && c.of == orders {
+		w.truthful(w.request(c.reference), last)
 	}
 }
 
-// break_ makes the world go wrong.
-func (w *world) break_(c matrixCase) {
-	w.up.outcome = c.outcome
+// judges checks that everybody knows the end, and that all answers agree.
+func (w *world) judges(c cell, answers []said) {
+	w.Helper()
+	m, _ := w.latest(w.request(c.reference))
+	t, times := w.up.under(nameOfMovement(m.ID))
+	cheaper := c.of == orders && c.sku == prepaidSKU && c.way.more < 0
+	doubtful := times == 1 && t.ends == sdk.StatusDone && c.way.more != 0 && !cheaper
+	switch {
+	case c.of == payments && (times == 1) != (m.State == movement.Pending), times == 0 && m.State != movement.Failed, w.up.total() != times,
+		c.of != payments && times == 1 && doubtful == m.State.Final():
+		w.Errorf("at the end it stands at %s; made %d times, and under any name %d times: %+v", m.State, times, w.up.total(), t)
+	}
+	listed := w.listed()
+	odd := slices.ContainsFunc(listed, func(reason string) bool {
+		switch reason {
+		case movement.ReasonAccount:
+			return c.way.name != "not sent, our account"
+		case movement.ReasonAmount:
+			return c.way.more == 0 && c.way.says == nil || c.of == payments
+		}
+		return !doubtful || reason != movement.ReasonUnresolved
+	})
+	if odd || doubtful && !slices.Contains(listed, movement.ReasonAmount) {
+		w.Errorf("the exceptions are %q", listed)
+	}
+	last := answers[len(answers)-1]
+	if want := wordsAtTheEnd(c, m, t != nil); !slices.Contains(want, last.word()) {
+		w.Errorf("the last answer is %s, want one of %q; it stands at %s", last.word(), want, m.State)
+	}
+	if !last.replayed && (c.of != payments || m.Attempt == 1 || last.err != nil) {
+		w.Errorf("the last answer of attempt %d is not marked as a replay", m.Attempt)
+	}
+	if c.of == payments {
+		if told := map[movement.State][]string{movement.Failed: {ends + " FAILED"}}[m.State]; true {
+			w.wantTold(told...)
+		}
+	}
+	promised := false
+	for i, a := range answers {
+		final := a.err == nil && a.word() != "Pending" || a.err != nil && a.err.Retry == fault.RetryNever
+		if !a.crashed && final && (a.word() != last.word() || a.data != last.data) {
+			w.Errorf("answer %d was %s %s, and the last %s %s", i, a.word(), a.data, last.word(), last.data)
+		}
+		if c.of == orders && promised && (a.word() != "Pending" || !a.replayed) {
+			w.Errorf("answer %d is %s (replayed: %t), after it was told to be pending", i, a.word(), a.replayed)
+		}
+		promised = promised || a.word() == "Pending"
+	}
+}
+
+// wordsAtTheEnd are the answers to who asks for the same when the end is known.
+func wordsAtTheEnd(c cell, m movement.Movement, made bool) []string {
+	switch {
+	case c.of == orders:
+		return []string{"Pending"}
+	case c.of == payments && m.State == movement.Pending:
+		return []string{"PENDING"}
+	case m.State == movement.Succeeded:
+		return []string{"Success"}
+	case m.State != movement.Failed:
+		return []string{"Pending"}
+	case made:
+		return []string{rejectedNever}
+	}
+	if word := afterWay(c.of, c.sku, c.way); word.state == movement.Failed { // a refusal may have been lost
+		return []string{word.word, unsentNever}
+	}
+	return []string{unsentNever}
+}
+
+// goesWrong makes the world go wrong.
+func (w *world) goesWrong(c cell) {
+	ends := func() { panic(crash{}) }
+	w.up.way = c.way
 	if c.blind {
 		w.up.find = blind
 	}
+	w.faults.reserve = w.reserveFault(c.reserves)
 	switch c.crash {
+	case "before the quote":
+		w.up.beforeQuote = ends
 	case "before the call":
-		w.up.before = func(sdk.Call) { panic(crash{}) }
+		w.up.before = func(sdk.Call) { ends() }
 	case "after the call":
-		w.up.after = func(sdk.Call) { panic(crash{}) }
+		w.up.after = func(sdk.Call) { ends() }
+	case "after the reservation":
+		w.faults.reserve = func(_ context.Context, do reserving) (movement.Movement, bool, error) {
+			_, _, _ = do()
+			panic(crash{})
+		}
 	}
-	w.faults.claim = w.claimFault(c.claim)
-	w.faults.move = settleFault(c)
+	w.faults.move = moveFault(c)
+	w.faults.promise = func(do func() (movement.Movement, error)) (movement.Movement, error) {
+		switch {
+		case c.moves == allFail:
+			return movement.Movement{}, errAway
+		case c.crash == "before the promise":
+			ends()
+		}
+		m, err := do()
+		if c.crash == "after the promise" {
+			ends()
+		}
+		return m, err
+	}
 }
 
-func (w *world) claimFault(kind string) func(context.Context, claiming) (movement.Movement, bool, error) {
-	return func(_ context.Context, do claiming) (movement.Movement, bool, error) {
+func (w *world) reserveFault(kind string) func(context.Context, reserving) (movement.Movement, bool, error) {
+	return func(_ context.Context, do reserving) (movement.Movement, bool, error) {
 		switch kind {
 		case "fails":
 			return movement.Movement{}, false, errAway
@@ -208,26 +411,26 @@ func (w *world) claimFault(kind string) func(context.Context, claiming) (movemen
 	}
 }
 
-func settleFault(c matrixCase) func(func() (bool, error)) (bool, error) {
+func moveFault(c cell) func(func() (bool, error)) (bool, error) {
 	var tries atomic.Int32
 	return func(do func() (bool, error)) (bool, error) {
 		try := tries.Add(1)
-		if c.crash == "before the settlement" {
+		if c.crash == "before the apply" {
 			panic(crash{})
 		}
 		var moved bool
 		err := errAway
 		switch {
-		case c.settle == "fails for good":
+		case c.moves == "fails for good":
 			err = broken{errAway}
-		case c.settle == "fails for ever", c.settle == "fails once" && try == 1:
-		case c.settle == "fails once but is there" && try == 1, c.settle == "is there but fails for ever" && try == 1:
+		case c.moves == "fails for ever", c.moves == allFail, c.moves == "fails once" && try == 1:
+		case c.moves == "fails once but is there" && try == 1, c.moves == "is there but fails for ever" && try == 1:
 			_, _ = do()
-		case c.settle == "is there but fails for ever":
+		case c.moves == "is there but fails for ever":
 		default:
 			moved, err = do()
 		}
-		if c.crash == "after the settlement" {
+		if c.crash == "after the apply" {
 			panic(crash{})
 		}
 		return moved, err

@@ -15,11 +15,11 @@ import (
 )
 
 // freed is a reference that is free again, after an attempt that was not sent.
-func (s *shop) freed(reference string) movement.Movement {
-	s.Helper()
-	s.sku, s.up.deal = billSKU, deal{unmade: true, says: saying(sdk.DidNotSend(sdk.BlameNone, "no process"))}
-	s.want(s.order(reference), "PROVIDER_UNAVAILABLE no later")
-	return s.stored(reference)
+func (w *world) freed(reference string) movement.Movement {
+	w.Helper()
+	w.sku, w.up.way = billSKU, way{unmade: true, says: saying(sdk.DidNotSend(sdk.BlameNone, "no process"))}
+	w.want(w.create(reference), "PROVIDER_UNAVAILABLE no later")
+	return w.stored(reference)
 }
 
 // TestTwoBillsUnderOneReference: two ask at once what different bills cost under a
@@ -27,33 +27,33 @@ func (s *shop) freed(reference string) movement.Movement {
 // a name is what was asked for under it.
 func TestTwoBillsUnderOneReference(t *testing.T) {
 	t.Parallel()
-	inShops(t, func(s *shop) {
-		before := s.freed("A")
-		s.up.beforeQuote = func() {
-			s.up.beforeQuote = nil
-			s.want(s.order("A", "target", "111111"), "PROVIDER_UNAVAILABLE no later")
-			s.up.deal = deal{}
+	onBoth(t, orders, func(w *world) {
+		before := w.freed("A")
+		w.up.beforeQuote = func() {
+			w.up.beforeQuote = nil
+			w.want(w.create("A", "target", "111111"), "PROVIDER_UNAVAILABLE no later")
+			w.up.way = way{}
 		}
 		// The other one's attempt has taken the number that this one would have had.
-		s.want(s.order("A", "target", "222222"), "PROVIDER_UNAVAILABLE no later")
-		s.restart()
-		s.want(s.order("A", "target", "222222"), "Pending")
+		w.want(w.create("A", "target", "222222"), "PROVIDER_UNAVAILABLE no later")
+		w.restart()
+		w.want(w.create("A", "target", "222222"), "Pending")
 		bills := map[string]string{} // by the name that they were asked for under
-		for _, q := range s.up.quotes {
+		for _, q := range w.up.quotes {
 			if other := bills[q.Reference]; other != "" && other != string(q.Body) {
-				s.Errorf("%s was asked for %s and %s", q.Reference, other, q.Body)
+				w.Errorf("%s was asked for %s and %s", q.Reference, other, q.Body)
 			}
 			bills[q.Reference] = string(q.Body)
 		}
-		for _, call := range s.up.calls {
+		for _, call := range w.up.calls {
 			if bills[call.Reference] != string(call.Body) {
-				s.Errorf("%s was called with %s, and asked for %s", call.Reference, call.Body, bills[call.Reference])
+				w.Errorf("%s was called with %s, and asked for %s", call.Reference, call.Body, bills[call.Reference])
 			}
 		}
-		if m := s.stored("A"); len(bills) != 3 || len(s.up.calls) != 3 || m.ID != before.ID || m.Attempt != before.Attempt+2 {
-			s.Errorf("asked under %d names, called %d times, stands at attempt %d", len(bills), len(s.up.calls), m.Attempt)
+		if m := w.stored("A"); len(bills) != 3 || len(w.up.calls) != 3 || m.ID != before.ID || m.Attempt != before.Attempt+2 {
+			w.Errorf("asked under %d names, called %d times, stands at attempt %d", len(bills), len(w.up.calls), m.Attempt)
 		}
-		s.addUp()
+		w.addUp()
 	})
 }
 
@@ -61,15 +61,15 @@ func TestTwoBillsUnderOneReference(t *testing.T) {
 // again, and not ordered, leaves its name to no other bill.
 func TestAskedAndNotOrdered(t *testing.T) {
 	t.Parallel()
-	inShops(t, func(s *shop) {
-		s.freed("A")
-		s.restart()
-		s.want(s.order("A", "target", "111111", "qty", number(1)), "INVALID_REQUEST no after_change")
-		s.want(s.order("A", "target", "222222"), "Pending")
-		if q := s.up.quotes[1:]; len(q) != 2 || q[0].Reference == q[1].Reference || s.up.calls[1].Reference != q[1].Reference {
-			s.Errorf("asked as %+v, called as %s", q, s.up.calls[1].Reference)
+	onBoth(t, orders, func(w *world) {
+		w.freed("A")
+		w.restart()
+		w.want(w.create("A", "target", "111111", "qty", number(1)), "INVALID_REQUEST no after_change")
+		w.want(w.create("A", "target", "222222"), "Pending")
+		if q := w.up.quotes[1:]; len(q) != 2 || q[0].Reference == q[1].Reference || w.up.calls[1].Reference != q[1].Reference {
+			w.Errorf("asked as %+v, called as %s", q, w.up.calls[1].Reference)
 		}
-		s.addUp()
+		w.addUp()
 	})
 }
 
@@ -96,49 +96,49 @@ func TestLateSerial(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inShops(t, func(s *shop) {
-				s.up.deal = deal{after: time.Second}
-				s.want(s.order("A"), "Pending")
-				s.pass(time.Second)
-				m := s.stored("A")
-				p := s.purchased("A")
+			onBoth(t, orders, func(w *world) {
+				w.up.way = way{after: time.Second}
+				w.want(w.create("A"), "Pending")
+				w.pass(time.Second)
+				m := w.stored("A")
+				p := w.purchased("A")
 				done := p.says(sdk.StatusDone)
 				done.Data = json.RawMessage(c.first)
-				s.hears(s.platformAccount(), done)
+				w.hear(done)
 				if c.back {
-					s.hears(s.platformAccount(), p.says(sdk.StatusFailed))
+					w.hear(p.says(sdk.StatusFailed))
 				}
-				ended := s.stored("A")
-				callbacks := len(s.world.told())
+				ended := w.stored("A")
+				callbacks := len(w.told())
 				done.EventID, done.Data = done.EventID+"-late", json.RawMessage(c.then)
 				if c.cheaper {
 					done.Amount--
 				}
 				for range 3 {
-					s.pass(time.Second)
-					s.hears(s.platformAccount(), done)
+					w.pass(time.Second)
+					w.hear(done)
 				}
-				now := s.stored("A")
+				now := w.stored("A")
 				if sn := lifecycle.Reports(now)["sn"]; sn != c.sn {
-					s.Errorf("sn is %q, want %q", sn, c.sn)
+					w.Errorf("sn is %q, want %q", sn, c.sn)
 				}
-				if a := s.stateOf("A"); strings.Contains(a.data, `"sn"`) != (c.sn != "") || !strings.Contains(a.data, c.sn) {
-					s.Errorf("the status is %s", a.data)
+				if a := w.status("A"); strings.Contains(a.data, `"sn"`) != (c.sn != "") || !strings.Contains(a.data, c.sn) {
+					w.Errorf("the status is %s", a.data)
 				}
 				if said := lifecycle.Reports(ended)["message"]; said != "" && lifecycle.Reports(now)["message"] != said {
-					s.Errorf("what was told before is %q now", lifecycle.Reports(now)["message"])
+					w.Errorf("what was told before is %q now", lifecycle.Reports(now)["message"])
 				}
 				if now.State != movement.Succeeded || now.Cost != m.Cost || now.FactID != ended.FactID || !now.UpdatedAt.Equal(ended.UpdatedAt) {
-					s.Errorf("stands at %+v, stood at %+v", now, ended)
+					w.Errorf("stands at %+v, stood at %+v", now, ended)
 				}
-				if n := len(s.world.told()); n != callbacks {
-					s.Errorf("told %d times, %d times before", n, callbacks)
+				if n := len(w.told()); n != callbacks {
+					w.Errorf("told %d times, %d times before", n, callbacks)
 				}
-				s.wantListed(strings.Fields(c.listed)...)
-				for _, entry := range s.entries() {
+				w.wantListed(strings.Fields(c.listed)...)
+				for _, entry := range w.entries() {
 					late := entry.Reason == movement.ReasonContradiction && c.sn == token
 					if strings.Contains(entry.Detail, "1234567890") || strings.Contains(entry.Detail, "told sn late") != late {
-						s.Errorf("the operators' list says %s", entry.Detail)
+						w.Errorf("the operators' list says %s", entry.Detail)
 					}
 				}
 			})
@@ -150,25 +150,25 @@ func TestLateSerial(t *testing.T) {
 // and has no name for it.
 func TestLateSerialAfterTheCall(t *testing.T) {
 	t.Parallel()
-	inShops(t, func(s *shop) {
-		s.up.deal = deal{says: saying(sdk.Result{Outcome: sdk.Done, Amount: prepaidPrice, Data: json.RawMessage(`{"message":"Sukses"}`)})}
-		s.want(s.order("A"), "Pending")
-		if m := s.stored("A"); m.State != movement.Succeeded || m.FactID != "" {
-			s.Fatalf("%+v", m)
+	onBoth(t, orders, func(w *world) {
+		w.up.way = way{says: saying(sdk.Result{Outcome: sdk.Done, Amount: prepaidPrice, Data: json.RawMessage(`{"message":"Sukses"}`)})}
+		w.want(w.create("A"), "Pending")
+		if m := w.stored("A"); m.State != movement.Succeeded || m.FactID != "" {
+			w.Fatalf("%+v", m)
 		}
-		f := s.purchased("A").says(sdk.StatusDone)
-		s.hears(s.platformAccount(), f)
-		s.hears(s.platformAccount(), f)
-		if m := s.stored("A"); lifecycle.Reports(m)["sn"] != "SN-"+m.UpstreamReference() || lifecycle.Reports(m)["message"] != "Sukses" {
-			s.Errorf("the result is %s", m.Result)
+		f := w.purchased("A").says(sdk.StatusDone)
+		w.hear(f)
+		w.hear(f)
+		if m := w.stored("A"); lifecycle.Reports(m)["sn"] != "SN-"+m.UpstreamReference() || lifecycle.Reports(m)["message"] != "Sukses" {
+			w.Errorf("the result is %s", m.Result)
 		}
-		s.wantListed(movement.ReasonContradiction)
-		if story, ok := s.keeper.(interface {
+		w.wantListed(movement.ReasonContradiction)
+		if story, ok := w.keeper.(interface {
 			History(ctx context.Context, id movement.ID) ([]movement.HistoryEntry, error)
 		}); ok {
-			events, err := story.History(s.Context(), s.stored("A").ID)
+			events, err := story.History(w.Context(), w.stored("A").ID)
 			if err != nil || len(events) != 2 || events[1].Event != "supplemented" || !strings.Contains(events[1].Detail, f.EventID) {
-				s.Errorf("the story is %+v, %v", events, err)
+				w.Errorf("the story is %+v, %v", events, err)
 			}
 		}
 	})
@@ -178,22 +178,22 @@ func TestLateSerialAfterTheCall(t *testing.T) {
 // kept, and the provider has to tell it again.
 func TestLateSerialListedFirst(t *testing.T) {
 	t.Parallel()
-	inShop(t, func(s *shop) {
-		s.up.deal = deal{says: saying(sdk.Result{Outcome: sdk.Done, Amount: prepaidPrice, Data: json.RawMessage(`{"message":"Sukses"}`)})}
-		s.want(s.order("A"), "Pending")
-		f := s.purchased("A").says(sdk.StatusDone)
-		s.faults.recording = broken{errAway}
-		s.up.set(func() { s.up.ack = sdk.Acknowledgement{Status: 200, Updates: []sdk.StatusUpdate{f}} })
-		c, _ := s.platformAccount().Connection(tenants.Live, ppob)
-		if _, err := s.notifyAt(s.Context(), ppob, c.NotifyToken); err == nil || lifecycle.Reports(s.stored("A"))["sn"] != "" {
-			s.Errorf("taken: %v, the result is %s", err, s.stored("A").Result)
+	inMemory(t, orders, func(w *world) {
+		w.up.way = way{says: saying(sdk.Result{Outcome: sdk.Done, Amount: prepaidPrice, Data: json.RawMessage(`{"message":"Sukses"}`)})}
+		w.want(w.create("A"), "Pending")
+		f := w.purchased("A").says(sdk.StatusDone)
+		w.faults.recording = broken{errAway}
+		w.up.set(func() { w.up.ack = sdk.Acknowledgement{Status: 200, Updates: []sdk.StatusUpdate{f}} })
+		c, _ := w.platformAccount().Connection(tenants.Live, ppob)
+		if _, err := w.notifyAt(w.Context(), ppob, c.NotifyToken); err == nil || lifecycle.Reports(w.stored("A"))["sn"] != "" {
+			w.Errorf("taken: %v, the result is %s", err, w.stored("A").Result)
 		}
-		s.faults.recording = nil
-		s.hears(s.platformAccount(), f)
-		if lifecycle.Reports(s.stored("A"))["sn"] == "" {
-			s.Errorf("the result is %s", s.stored("A").Result)
+		w.faults.recording = nil
+		w.hear(f)
+		if lifecycle.Reports(w.stored("A"))["sn"] == "" {
+			w.Errorf("the result is %s", w.stored("A").Result)
 		}
-		s.wantListed(movement.ReasonContradiction)
+		w.wantListed(movement.ReasonContradiction)
 	})
 }
 
@@ -221,31 +221,31 @@ func (k *lateKeeper) Apply(ctx context.Context, c movement.Change) (bool, error)
 func TestALateSerialAndADeath(t *testing.T) {
 	t.Parallel()
 	for _, dies := range []string{"before", "after"} {
-		inShop(t, func(s *shop) {
-			s.up.deal = deal{says: saying(sdk.Result{Outcome: sdk.Done, Amount: prepaidPrice, Data: json.RawMessage(`{"message":"Sukses"}`)})}
-			s.want(s.order("A"), "Pending")
-			f := s.purchased("A").says(sdk.StatusDone)
-			kept := &lateKeeper{Store: s.Engine.Store, dies: dies}
-			s.Engine.Store = kept
+		inMemory(t, orders, func(w *world) {
+			w.up.way = way{says: saying(sdk.Result{Outcome: sdk.Done, Amount: prepaidPrice, Data: json.RawMessage(`{"message":"Sukses"}`)})}
+			w.want(w.create("A"), "Pending")
+			f := w.purchased("A").says(sdk.StatusDone)
+			kept := &lateKeeper{Store: w.Engine.Store, dies: dies}
+			w.Engine.Store = kept
 			func() {
 				defer func() {
 					if _, died := recover().(crash); !died {
-						s.Errorf("%s: it did not die", dies)
+						w.Errorf("%s: it did not die", dies)
 					}
 				}()
-				s.hears(s.platformAccount(), f)
+				w.hear(f)
 			}()
-			if has := lifecycle.Reports(s.stored("A"))["sn"] != ""; has != (dies == "after") {
-				s.Errorf("dead %s: the result is %s", dies, s.stored("A").Result)
+			if has := lifecycle.Reports(w.stored("A"))["sn"] != ""; has != (dies == "after") {
+				w.Errorf("dead %s: the result is %s", dies, w.stored("A").Result)
 			}
 			kept.dies = ""
 			for range 2 {
-				s.hears(s.platformAccount(), f)
+				w.hear(f)
 			}
-			if lifecycle.Reports(s.stored("A"))["sn"] == "" {
-				s.Errorf("dead %s, and told again: the result is %s", dies, s.stored("A").Result)
+			if lifecycle.Reports(w.stored("A"))["sn"] == "" {
+				w.Errorf("dead %s, and told again: the result is %s", dies, w.stored("A").Result)
 			}
-			s.wantListed(movement.ReasonContradiction)
+			w.wantListed(movement.ReasonContradiction)
 		})
 	}
 }
@@ -258,25 +258,25 @@ func TestLongSerial(t *testing.T) {
 		for n, status := range map[int]string{longestName + 1: "Success", longestReport: "Success", longestReport + 1: "Pending"} {
 			t.Run(name+" of "+number(money.Amount(n)).String(), func(t *testing.T) {
 				t.Parallel()
-				inShop(t, func(s *shop) {
-					s.up.deal = deal{after: time.Second}
-					s.want(s.order("A"), "Pending")
-					s.pass(time.Second)
-					f := s.purchased("A").says(sdk.StatusDone)
+				inMemory(t, orders, func(w *world) {
+					w.up.way = way{after: time.Second}
+					w.want(w.create("A"), "Pending")
+					w.pass(time.Second)
+					f := w.purchased("A").says(sdk.StatusDone)
 					long := strings.Repeat("7", n)
 					f.Data = json.RawMessage(`{"` + name + `":"` + long + `"}`)
-					s.hears(s.platformAccount(), f)
-					a := s.stateOf("A")
-					s.want(a, status)
-					told := s.world.told()
+					w.hear(f)
+					a := w.status("A")
+					w.want(a, status)
+					told := w.told()
 					if status == "Pending" {
-						s.wantListed(movement.ReasonUnreadable)
-						s.wantTold()
+						w.wantListed(movement.ReasonUnreadable)
+						w.wantTold()
 						return
 					}
-					s.wantListed()
+					w.wantListed()
 					if name == "sn" && !strings.Contains(a.data, `"`+long+`"`) || len(told) != 1 || !strings.Contains(string(told[0].Body), `"`+long+`"`) {
-						s.Errorf("it is cut: %s, told %+v", a.data, told)
+						w.Errorf("it is cut: %s, told %+v", a.data, told)
 					}
 				})
 			})
@@ -287,15 +287,15 @@ func TestLongSerial(t *testing.T) {
 // TestLongFailure: what a failure says may be cut, it is one all the same.
 func TestLongFailure(t *testing.T) {
 	t.Parallel()
-	inShop(t, func(s *shop) {
-		s.up.deal = deal{after: time.Second, fails: true}
-		s.want(s.order("A"), "Pending")
-		s.pass(time.Second)
-		f := s.purchased("A").says(sdk.StatusFailed)
+	inMemory(t, orders, func(w *world) {
+		w.up.way = way{after: time.Second, fails: true}
+		w.want(w.create("A"), "Pending")
+		w.pass(time.Second)
+		f := w.purchased("A").says(sdk.StatusFailed)
 		f.Data = json.RawMessage(`{"message":"` + strings.Repeat("7", longestReport+1) + `"}`)
-		s.hears(s.platformAccount(), f)
-		s.want(s.stateOf("A"), "Failed")
-		s.wantListed()
-		s.addUp()
+		w.hear(f)
+		w.want(w.status("A"), "Failed")
+		w.wantListed()
+		w.addUp()
 	})
 }

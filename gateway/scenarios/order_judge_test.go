@@ -18,39 +18,39 @@ import (
 // of the product, the price, the balance and the provider since.
 func TestReferenceFirst(t *testing.T) {
 	t.Parallel()
-	for name, changes := range map[string]func(*shop){
-		"nothing":             func(*shop) {},
-		"product gone":        func(s *shop) { s.stock(func(p *product) { p.SKU += "-old" }) },
-		"product off":         func(s *shop) { s.stock(func(p *product) { p.Available = false }) },
-		"no list":             func(s *shop) { s.shelf.away = fault.New(fault.ProviderUnavailable, "x") },
-		"dearer":              func(s *shop) { s.markup = policy.Markup{Default: 2 * markup} },
-		"no balance":          func(s *shop) { s.spend() },
-		"provider down":       func(s *shop) { s.up.available = errors.New("down") },
-		"quotes fail":         func(s *shop) { s.up.quote = func(sdk.Quote) sdk.Quoted { return sdk.Quoted{} } },
-		"failed meanwhile":    func(s *shop) { s.hears(s.platformAccount(), s.purchased("A").says(sdk.StatusFailed)) },
-		"no connection":       func(s *shop) { delete(s.others, "platform") },
-		"another one's token": func(s *shop) { s.connected("platform", "other", 2) },
+	for name, changes := range map[string]func(*world){
+		"nothing":             func(*world) {},
+		"product gone":        func(w *world) { w.stock(func(p *product) { p.SKU += "-old" }) },
+		"product off":         func(w *world) { w.stock(func(p *product) { p.Available = false }) },
+		"no list":             func(w *world) { w.shelf.away = fault.New(fault.ProviderUnavailable, "x") },
+		"dearer":              func(w *world) { w.limits.Markup = policy.Markup{Default: 2 * markup} },
+		"no balance":          func(w *world) { w.spend() },
+		"provider down":       func(w *world) { w.up.available = errors.New("down") },
+		"quotes fail":         func(w *world) { w.up.quote = func(sdk.Quote, sdk.Quoted) sdk.Quoted { return sdk.Quoted{} } },
+		"failed meanwhile":    func(w *world) { w.hear(w.purchased("A").says(sdk.StatusFailed)) },
+		"no connection":       func(w *world) { delete(w.others, "platform") },
+		"another one's token": func(w *world) { w.connected("platform", "other", 2) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inShop(t, func(s *shop) {
-				s.sku = billSKU
-				s.up.deal = deal{after: time.Hour, fails: name == "failed meanwhile"}
-				first := s.order("A")
-				s.want(first, "Pending")
-				changes(s)
-				quotes, before := len(s.up.quotes), s.balance()
-				same := s.order("A")
+			inMemory(t, orders, func(w *world) {
+				w.sku = billSKU
+				w.up.way = way{after: time.Hour, fails: name == "failed meanwhile"}
+				first := w.create("A")
+				w.want(first, "Pending")
+				changes(w)
+				quotes, before := len(w.up.quotes), w.balance()
+				same := w.create("A")
 				if same.data != first.data || !same.replayed {
 					t.Errorf("first %s, then %s (replayed: %t, %v)", first.data, same.data, same.replayed, same.err)
 				}
-				s.wantCode(s.order("A", "target", "1", "sku", "nothing", "qty", nil), fault.DuplicateReference, "qty", "sku", "target")
-				s.wantCode(s.order("A", "qty", json.Number("1")), fault.DuplicateReference, "qty")
-				if stored, found, err := s.Stored(s.Context(), s.ordering("A")); !found || err != nil || string(stored.Data.(json.RawMessage)) != first.data {
+				w.wantCode(w.create("A", "target", "1", "sku", "nothing", "qty", nil), fault.DuplicateReference, "qty", "sku", "target")
+				w.wantCode(w.create("A", "qty", json.Number("1")), fault.DuplicateReference, "qty")
+				if stored, found, err := w.Stored(w.Context(), w.request("A")); !found || err != nil || string(stored.Data.(json.RawMessage)) != first.data {
 					t.Errorf("for one who is refused there is %v, %t, %v", stored, found, err)
 				}
-				if len(s.up.calls) != 1 || len(s.up.quotes) != quotes || s.balance() != before {
-					t.Errorf("called %d times, quoted %d times; the balance was %+v and is %+v", len(s.up.calls), len(s.up.quotes), before, s.balance())
+				if len(w.up.calls) != 1 || len(w.up.quotes) != quotes || w.balance() != before {
+					t.Errorf("called %d times, quoted %d times; the balance was %+v and is %+v", len(w.up.calls), len(w.up.quotes), before, w.balance())
 				}
 			})
 		})
@@ -61,25 +61,25 @@ func TestReferenceFirst(t *testing.T) {
 // price of its own, it is the same order; of a bill it is not.
 func TestAmountThatMeansNothing(t *testing.T) {
 	t.Parallel()
-	inShops(t, func(s *shop) {
-		s.sku = prepaidSKU
+	onBoth(t, orders, func(w *world) {
+		w.sku = prepaidSKU
 		for reference, qty := range map[string]any{"A": json.Number("5"), "B": nil} {
-			first := s.order(reference, "qty", qty)
-			s.want(first, "Pending")
+			first := w.create(reference, "qty", qty)
+			w.want(first, "Pending")
 			for _, other := range []any{json.Number("5"), json.Number("7"), nil} {
-				if same := s.order(reference, "qty", other); same.data != first.data || !same.replayed {
-					s.Errorf("%s with %v: %s (replayed: %t, %v)", reference, other, same.data, same.replayed, same.err)
+				if same := w.create(reference, "qty", other); same.data != first.data || !same.replayed {
+					w.Errorf("%s with %v: %s (replayed: %t, %v)", reference, other, same.data, same.replayed, same.err)
 				}
 			}
-			s.wantCode(s.order(reference, "qty", json.Number("7"), "target", "1"), fault.DuplicateReference, "target")
-			s.addUp()
+			w.wantCode(w.create(reference, "qty", json.Number("7"), "target", "1"), fault.DuplicateReference, "target")
+			w.addUp()
 		}
-		if len(s.up.calls) != 2 {
-			s.Errorf("called %d times", len(s.up.calls))
+		if len(w.up.calls) != 2 {
+			w.Errorf("called %d times", len(w.up.calls))
 		}
-		s.sku = billSKU
-		s.want(s.order("C"), "Pending")
-		s.wantCode(s.order("C", "qty", nil), fault.DuplicateReference, "qty")
+		w.sku = billSKU
+		w.want(w.create("C"), "Pending")
+		w.wantCode(w.create("C", "qty", nil), fault.DuplicateReference, "qty")
 	})
 }
 
@@ -88,55 +88,63 @@ func TestAmountThatMeansNothing(t *testing.T) {
 func TestAmountThatIsChosen(t *testing.T) {
 	t.Parallel()
 	for _, held := range []bool{true, false} {
-		inShops(t, func(s *shop) {
-			s.sku = openSKU
-			s.up.quote = func(q sdk.Quote) sdk.Quoted {
+		onBoth(t, orders, func(w *world) {
+			w.sku = openSKU
+			w.up.quote = func(q sdk.Quote, _ sdk.Quoted) sdk.Quoted {
 				body := struct{ Qty money.Amount }{20_000}
 				if err := json.Unmarshal(q.Body, &body); err != nil {
-					s.Error(err)
+					w.Error(err)
 				}
 				told := opened(body.Qty+billAdmin, billAdmin)
 				told.Held = held
 				return told
 			}
-			s.wantCode(s.order("A", "qty", nil), fault.InvalidRequest, "qty")
-			first := s.order("A", "qty", json.Number("50000"))
-			s.want(first, "Pending")
-			if m := s.stored("A"); m.Amount != 50_000+billAdmin+markup || m.Field("qty") == nil {
-				s.Errorf("charged %v for %s", m.Amount, m.Request)
+			w.wantCode(w.create("A", "qty", nil), fault.InvalidRequest, "qty")
+			first := w.create("A", "qty", json.Number("50000"))
+			w.want(first, "Pending")
+			if m := w.stored("A"); m.Amount != 50_000+billAdmin+markup || m.Field("qty") == nil {
+				w.Errorf("charged %v for %s", m.Amount, m.Request)
 			}
-			if same := s.order("A", "qty", json.Number("50000.00")); same.data != first.data || !same.replayed {
-				s.Errorf("again: %s (replayed: %t, %v)", same.data, same.replayed, same.err)
+			if same := w.create("A", "qty", json.Number("50000.00")); same.data != first.data || !same.replayed {
+				w.Errorf("again: %s (replayed: %t, %v)", same.data, same.replayed, same.err)
 			}
 			for _, other := range []any{nil, json.Number("20000"), json.Number("50001")} {
-				s.wantCode(s.order("A", "qty", other), fault.DuplicateReference, "qty")
+				w.wantCode(w.create("A", "qty", other), fault.DuplicateReference, "qty")
 			}
-			if len(s.up.calls) != 1 {
-				s.Errorf("called %d times", len(s.up.calls))
+			if len(w.up.calls) != 1 {
+				w.Errorf("called %d times", len(w.up.calls))
 			}
-			s.addUp()
+			w.addUp()
 		})
 	}
 }
 
 // spend leaves nothing of the balance but what is held.
-func (s *shop) spend() {
-	s.Helper()
-	for i := 0; s.balance().Available >= prepaidPrice+markup; i++ {
-		r := s.ordering("spend-"+string(number(money.Amount(i))), "sku", prepaidSKU, "qty", nil)
-		s.up.deal = deal{after: time.Hour}
-		if s.want(s.run(r), "Pending"); i > 200 {
-			s.Fatal("it never ends")
+func (w *world) spend() {
+	w.Helper()
+	for i := 0; w.balance().Available >= prepaidPrice+markup; i++ {
+		r := w.request("spend-"+string(number(money.Amount(i))), "sku", prepaidSKU, "qty", nil)
+		w.up.way = way{after: time.Hour}
+		if w.want(w.run(r), "Pending"); i > 200 {
+			w.Fatal("it never ends")
 		}
 	}
-	s.up.calls = s.up.calls[:1]
+	w.up.calls = w.up.calls[:1]
 }
 
-func (s *shop) purchased(reference string) *purchase {
-	s.Helper()
-	p, _ := s.up.of(nameOfMovement(s.stored(reference).ID))
+// priceOf is what this merchant pays.
+func (w *world) priceOf() money.Amount {
+	if w.sku == billSKU {
+		return billTotal + markup
+	}
+	return prepaidPrice + markup
+}
+
+func (w *world) purchased(reference string) *thing {
+	w.Helper()
+	p, _ := w.up.under(nameOfMovement(w.stored(reference).ID))
 	if p == nil {
-		s.Fatalf("%s was not bought", reference)
+		w.Fatalf("%s was not bought", reference)
 	}
 	return p
 }
@@ -146,43 +154,43 @@ func (s *shop) purchased(reference string) *purchase {
 // same order keeps its name.
 func TestOrderFreeAgain(t *testing.T) {
 	t.Parallel()
-	inShops(t, func(s *shop) {
-		s.sku = billSKU
-		s.up.deal = deal{unmade: true, says: saying(sdk.DidNotSend(sdk.BlameAccount, "deposit empty"))}
+	onBoth(t, orders, func(w *world) {
+		w.sku = billSKU
+		w.up.way = way{unmade: true, says: saying(sdk.DidNotSend(sdk.BlameAccount, "deposit empty"))}
 		for range 2 {
-			s.want(s.order("A"), "PROVIDER_UNAVAILABLE no later")
-			s.want(s.stateOf("A"), "NOT_FOUND no never")
-			s.addUp()
+			w.want(w.create("A"), "PROVIDER_UNAVAILABLE no later")
+			w.want(w.status("A"), "NOT_FOUND no never")
+			w.addUp()
 		}
-		s.restart()
-		s.want(s.order("A", "target", "999"), "Pending")
-		m := s.stored("A")
-		if m.State != movement.Succeeded || m.UpstreamReference() != s.up.calls[2].Reference {
-			s.Errorf("stands at %s, attempt %d, and was called as %s", m.State, m.Attempt, s.up.calls[2].Reference)
+		w.restart()
+		w.want(w.create("A", "target", "999"), "Pending")
+		m := w.stored("A")
+		if m.State != movement.Succeeded || m.UpstreamReference() != w.up.calls[2].Reference {
+			w.Errorf("stands at %s, attempt %d, and was called as %s", m.State, m.Attempt, w.up.calls[2].Reference)
 		}
-		for i, q := range s.up.quotes {
-			call := s.up.calls[i]
+		for i, q := range w.up.quotes {
+			call := w.up.calls[i]
 			if id, _ := movement.ParseUpstreamReference(q.Reference); q.Reference != call.Reference || id != m.ID {
-				s.Errorf("attempt %d was quoted as %s and called as %s", i+1, q.Reference, call.Reference)
+				w.Errorf("attempt %d was quoted as %s and called as %s", i+1, q.Reference, call.Reference)
 			}
-			if same := q.Reference == s.up.quotes[0].Reference; same != (i < 2) { // the third is another order
-				s.Errorf("attempt %d is called %s, the first %s", i+1, q.Reference, s.up.quotes[0].Reference)
+			if same := q.Reference == w.up.quotes[0].Reference; same != (i < 2) { // the third is another order
+				w.Errorf("attempt %d is called %s, the first %s", i+1, q.Reference, w.up.quotes[0].Reference)
 			}
 			if string(call.Quote) != `{"sku":"pln"}` || call.Cost != billTotal-billMargin || call.Amount != billTotal+markup {
-				s.Errorf("called with quote %s, cost %v, amount %v", call.Quote, call.Cost, call.Amount)
+				w.Errorf("called with quote %s, cost %v, amount %v", call.Quote, call.Cost, call.Amount)
 			}
 		}
-		s.addUp()
-		s.wantListed()
+		w.addUp()
+		w.wantListed()
 		ours := 0
-		all, err := s.keeper.OpenExceptions(s.Context(), 100)
+		all, err := w.keeper.OpenExceptions(w.Context(), 100)
 		for _, a := range all {
 			if a.Reason == movement.ReasonAccount && a.Owner.MerchantID == "platform" {
 				ours++
 			}
 		}
 		if err != nil || ours != 1 {
-			s.Errorf("our account's fault is listed %d times: %+v, %v", ours, all, err)
+			w.Errorf("our account's fault is listed %d times: %+v, %v", ours, all, err)
 		}
 	})
 }
@@ -191,17 +199,17 @@ func TestOrderFreeAgain(t *testing.T) {
 // tried and not sent: it is asked for anew.
 func TestQuotedUnderAnotherAttempt(t *testing.T) {
 	t.Parallel()
-	inShops(t, func(s *shop) {
-		s.up.deal = deal{unmade: true, says: saying(sdk.DidNotSend(sdk.BlameNone, "no process"))}
-		s.up.beforeQuote = func() {
-			s.up.beforeQuote = nil
-			s.want(s.order("A"), "PROVIDER_UNAVAILABLE no later")
+	onBoth(t, orders, func(w *world) {
+		w.up.way = way{unmade: true, says: saying(sdk.DidNotSend(sdk.BlameNone, "no process"))}
+		w.up.beforeQuote = func() {
+			w.up.beforeQuote = nil
+			w.want(w.create("A"), "PROVIDER_UNAVAILABLE no later")
 		}
-		s.want(s.order("A"), "PROVIDER_UNAVAILABLE no later")
-		if m := s.stored("A"); m.Attempt != 1 || len(s.up.calls) != 1 {
-			s.Errorf("attempt %d, called %d times", m.Attempt, len(s.up.calls))
+		w.want(w.create("A"), "PROVIDER_UNAVAILABLE no later")
+		if m := w.stored("A"); m.Attempt != 1 || len(w.up.calls) != 1 {
+			w.Errorf("attempt %d, called %d times", m.Attempt, len(w.up.calls))
 		}
-		s.addUp()
+		w.addUp()
 	})
 }
 
@@ -210,12 +218,12 @@ func TestQuotedUnderAnotherAttempt(t *testing.T) {
 func TestOrderRefusedBeforeTheCall(t *testing.T) {
 	t.Parallel()
 	bill := number(billTotal + markup)
-	quotes := func(q sdk.Quoted) func(*shop) {
-		return func(s *shop) { s.up.quote = func(sdk.Quote) sdk.Quoted { return q } }
+	quotes := func(q sdk.Quoted) func(*world) {
+		return func(w *world) { w.up.quote = func(sdk.Quote, sdk.Quoted) sdk.Quoted { return q } }
 	}
 	openPairs := []any{"sku", openSKU, "qty", json.Number("50000")}
 	for name, c := range map[string]struct {
-		changes func(*shop)
+		changes func(*world)
 		pairs   []any
 		code    fault.Code
 		sent    string
@@ -223,19 +231,19 @@ func TestOrderRefusedBeforeTheCall(t *testing.T) {
 	}{
 		"no such product":     {nil, []any{"sku", "none"}, fault.InvalidRequest, "no after_change", []string{"sku"}},
 		"switched off":        {nil, []any{"sku", "off"}, fault.ProductUnavailable, "no later", nil},
-		"judged before money": {func(s *shop) { s.poor(0) }, []any{"sku", "off"}, fault.ProductUnavailable, "no later", nil},
-		"no list":             {func(s *shop) { s.shelf.away = errAway }, nil, fault.ProviderUnavailable, "no later", nil},
-		"list refused": {func(s *shop) {
-			s.up.ask = func(sdk.Call) sdk.Result { return sdk.DontKnow(sdk.BlameUpstream, "cut") }
+		"judged before money": {func(w *world) { w.poor(0) }, []any{"sku", "off"}, fault.ProductUnavailable, "no later", nil},
+		"no list":             {func(w *world) { w.shelf.away = errAway }, nil, fault.ProviderUnavailable, "no later", nil},
+		"list refused": {func(w *world) {
+			w.up.ask = func(sdk.Call) sdk.Result { return sdk.DontKnow(sdk.BlameUpstream, "cut") }
 		}, nil, fault.ProviderUnavailable, "no later", nil},
-		"list is garbage": {func(s *shop) {
-			s.up.ask = func(sdk.Call) sdk.Result { return sdk.Finished("", []int{1}) }
+		"list is garbage": {func(w *world) {
+			w.up.ask = func(sdk.Call) sdk.Result { return sdk.Finished("", []int{1}) }
 		}, nil, fault.ProviderUnavailable, "no later", nil},
-		"provider down":        {func(s *shop) { s.up.available = errors.New("down") }, nil, fault.ProviderUnavailable, "no later", nil},
-		"not connected":        {func(s *shop) { delete(s.others, "platform") }, nil, fault.Internal, "no later", nil},
-		"short by one rupiah":  {func(s *shop) { s.poor(prepaidPrice + markup - 1) }, nil, fault.InsufficientBalance, "no later", nil},
-		"held short by one":    {func(s *shop) { s.poor(billTotal + markup - 1) }, []any{"sku", billSKU, "qty", bill}, fault.InsufficientBalance, "no later", nil},
-		"no balance at all":    {func(s *shop) { s.account = s.merchant(); s.opening = 0 }, nil, fault.InsufficientBalance, "no later", nil},
+		"provider down":        {func(w *world) { w.up.available = errors.New("down") }, nil, fault.ProviderUnavailable, "no later", nil},
+		"not connected":        {func(w *world) { delete(w.others, "platform") }, nil, fault.Internal, "no later", nil},
+		"short by one rupiah":  {func(w *world) { w.poor(prepaidPrice + markup - 1) }, nil, fault.InsufficientBalance, "no later", nil},
+		"held short by one":    {func(w *world) { w.poor(billTotal + markup - 1) }, []any{"sku", billSKU, "qty", bill}, fault.InsufficientBalance, "no later", nil},
+		"no balance at all":    {func(w *world) { w.account = w.merchant(); w.opening = 0 }, nil, fault.InsufficientBalance, "no later", nil},
 		"bill without qty":     {nil, []any{"sku", billSKU}, fault.InvalidRequest, "no after_change", []string{"qty"}},
 		"bill of another qty":  {nil, []any{"sku", billSKU, "qty", number(billTotal + markup + 1)}, fault.InvalidRequest, "no after_change", []string{"qty"}},
 		"bill without markup":  {nil, []any{"sku", billSKU, "qty", number(billTotal)}, fault.InvalidRequest, "no after_change", []string{"qty"}},
@@ -262,25 +270,25 @@ func TestOrderRefusedBeforeTheCall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inShop(t, func(s *shop) {
+			inMemory(t, orders, func(w *world) {
 				if c.changes != nil {
-					c.changes(s)
+					c.changes(w)
 				}
-				a := s.order("A", c.pairs...)
-				s.wantCode(a, c.code, c.fields...)
-				if s.want(a, string(c.code)+" "+c.sent); a.err == nil {
+				a := w.create("A", c.pairs...)
+				w.wantCode(a, c.code, c.fields...)
+				if w.want(a, string(c.code)+" "+c.sent); a.err == nil {
 					return
 				}
-				if a.err.Reference != "A" || len(s.up.calls) != 0 {
-					t.Errorf("%v names %q; called %d times", a.err, a.err.Reference, len(s.up.calls))
+				if a.err.Reference != "A" || len(w.up.calls) != 0 {
+					t.Errorf("%v names %q; called %d times", a.err, a.err.Reference, len(w.up.calls))
 				}
 				if c.code == fault.InvalidRequest && strings.HasPrefix(name, "bill") && !strings.Contains(a.err.Message, string(bill)) {
 					t.Errorf("%q does not name the right qty", a.err.Message)
 				}
-				if _, err := s.keeper.MovementByKey(s.Context(), s.keyOf("A")); err == nil {
+				if _, err := w.keeper.MovementByKey(w.Context(), w.keyOf("A")); err == nil {
 					t.Error("something was claimed")
 				}
-				s.addUp()
+				w.addUp()
 			})
 		})
 	}
@@ -292,10 +300,10 @@ func opened(price, fee money.Amount) sdk.Quoted {
 }
 
 // poor is a merchant with just this balance.
-func (s *shop) poor(balance money.Amount) {
-	s.account = s.merchant()
-	if s.opening = 0; balance > 0 {
-		s.opens(s.account, balance)
+func (w *world) poor(balance money.Amount) {
+	w.account = w.merchant()
+	if w.opening = 0; balance > 0 {
+		w.opens(w.account, balance)
 	}
 }
 
@@ -303,25 +311,25 @@ func (s *shop) poor(balance money.Amount) {
 // be had while the first is bought: it is answered as the first.
 func TestQuoteFailsForOneOfTwo(t *testing.T) {
 	t.Parallel()
-	inShops(t, func(s *shop) {
-		s.up.quote = func(q sdk.Quote) sdk.Quoted {
-			if len(s.up.quotes) == 1 {
+	onBoth(t, orders, func(w *world) {
+		w.up.quote = func(q sdk.Quote, _ sdk.Quoted) sdk.Quoted {
+			if len(w.up.quotes) == 1 {
 				return sdk.NoQuote(sdk.DontKnow(sdk.BlameUpstream, "cut"))
 			}
 			return sdk.Quoted{Outcome: sdk.Done, Price: prepaidPrice, Cost: prepaidPrice, Data: json.RawMessage(`{}`)}
 		}
-		s.up.beforeQuote = func() {
-			s.up.beforeQuote = nil
-			s.up.quotes = append(s.up.quotes, sdk.Quote{})
-			s.want(s.order("A"), "Pending")
-			s.up.quotes = nil
+		w.up.beforeQuote = func() {
+			w.up.beforeQuote = nil
+			w.up.quotes = append(w.up.quotes, sdk.Quote{})
+			w.want(w.create("A"), "Pending")
+			w.up.quotes = nil
 		}
-		a := s.order("A")
-		s.truthful("A", a)
-		if s.want(a, "Pending"); !a.replayed {
-			s.Error("the second answer is not marked as a replay")
+		a := w.create("A")
+		w.truthful(w.request("A"), a)
+		if w.want(a, "Pending"); !a.replayed {
+			w.Error("the second answer is not marked as a replay")
 		}
-		s.addUp()
+		w.addUp()
 	})
 }
 
@@ -347,22 +355,22 @@ func TestWhatAnOrderCosts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inShops(t, func(s *shop) {
-				s.poor(c.price + 1)
-				s.markup = c.markup
-				s.up.deal = deal{after: time.Minute}
-				s.want(s.order("A", c.pairs...), "Pending")
+			onBoth(t, orders, func(w *world) {
+				w.poor(c.price + 1)
+				w.limits.Markup = c.markup
+				w.up.way = way{after: time.Minute}
+				w.want(w.create("A", c.pairs...), "Pending")
 				if c.held {
-					s.wantBalance(1, c.price)
+					w.wantBalance(1, c.price)
 				} else {
-					s.wantBalance(1, 0)
+					w.wantBalance(1, 0)
 				}
-				s.work("A", 10*time.Minute)
-				s.wantBalance(1, 0)
-				if m := s.stored("A"); m.State != movement.Succeeded || m.Amount != c.price || m.Cost != c.cost {
-					s.Errorf("stands at %s, price %v, cost %v", m.State, m.Amount, m.Cost)
+				w.work("A", 10*time.Minute)
+				w.wantBalance(1, 0)
+				if m := w.stored("A"); m.State != movement.Succeeded || m.Amount != c.price || m.Cost != c.cost {
+					w.Errorf("stands at %s, price %v, cost %v", m.State, m.Amount, m.Cost)
 				}
-				s.addUp()
+				w.addUp()
 			})
 		})
 	}
@@ -372,26 +380,26 @@ func TestWhatAnOrderCosts(t *testing.T) {
 // about the target.
 func TestProductFirst(t *testing.T) {
 	t.Parallel()
-	inShop(t, func(s *shop) {
+	inMemory(t, orders, func(w *world) {
 		inquiries := 0
 		for sku, want := range map[string]string{billSKU: "DESTINATION_INVALID no after_change", "off": "PRODUCT_UNAVAILABLE no later", "nope": "INVALID_REQUEST no after_change"} {
-			s.up.set(func() {
-				s.up.ask = func(call sdk.Call) sdk.Result {
+			w.up.set(func() {
+				w.up.ask = func(call sdk.Call) sdk.Result {
 					if call.Operation == productsPath {
-						return sdk.Finished("", s.up.products)
+						return sdk.Finished("", w.up.products)
 					}
 					inquiries++
 					var p product
 					if err := json.Unmarshal(call.Product, &p); err != nil || p.SKU != sku {
-						s.Errorf("asked about %s with %s", sku, call.Product)
+						w.Errorf("asked about %s with %s", sku, call.Product)
 					}
 					return sdk.Refuse(sdk.RefuseDestination, "nobody")
 				}
 			})
-			s.want(s.run(s.asks(inquiryPath, "sku", sku, "target", "x")), want)
+			w.want(w.run(w.asks(inquiryPath, "sku", sku, "target", "x")), want)
 		}
 		if inquiries != 1 {
-			s.Errorf("%d inquiries were sent, want 1", inquiries)
+			w.Errorf("%d inquiries were sent, want 1", inquiries)
 		}
 	})
 }
@@ -399,16 +407,16 @@ func TestProductFirst(t *testing.T) {
 // TestPricesShown: what the list and the inquiry show is what an order costs.
 func TestPricesShown(t *testing.T) {
 	t.Parallel()
-	inShop(t, func(s *shop) {
+	inMemory(t, orders, func(w *world) {
 		type item struct {
 			SKU   string       `json:"buyer_sku_code"`
 			Type  string       `json:"type"`
 			Price money.Amount `json:"price"`
 		}
 		for kind, want := range map[string]int{"prepaid": 2, "pasca": 2, "": 4} {
-			r := s.asks(productsPath, "type", kind)
+			r := w.asks(productsPath, "type", kind)
 			var items []item
-			if err := json.Unmarshal([]byte(s.run(r).data), &items); err != nil || len(items) != want {
+			if err := json.Unmarshal([]byte(w.run(r).data), &items); err != nil || len(items) != want {
 				t.Fatalf("%q: %+v, %v", kind, items, err)
 			}
 			for _, i := range items {
@@ -419,7 +427,7 @@ func TestPricesShown(t *testing.T) {
 			}
 		}
 		want := `{"admin":2500,"amount":19000,"customer_name":"Nama","period":"202611","qty":21500,"sku":"pln","target":"53"}`
-		if a := s.run(s.asks(inquiryPath, "sku", billSKU, "target", "53")); a.data != want {
+		if a := w.run(w.asks(inquiryPath, "sku", billSKU, "target", "53")); a.data != want {
 			t.Errorf("got  %s %v\nwant %s", a.data, a.err, want)
 		}
 	})

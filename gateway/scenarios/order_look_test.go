@@ -15,30 +15,30 @@ import (
 // itself: see biller.Lookup.
 func TestOrdersAreAskedSeldom(t *testing.T) {
 	t.Parallel()
-	for name, d := range map[string]deal{
+	for name, d := range map[string]way{
 		"pending": {after: 24 * time.Hour},
-		"unknown": {after: 24 * time.Hour, says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))},
+		"unknown": {after: 24 * time.Hour, says: cut},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inShops(t, func(s *shop) {
-				s.up.deal = d
-				s.want(s.order("A"), "Pending")
-				other := s.replica(s.faults)
+			onBoth(t, orders, func(w *world) {
+				w.up.way = d
+				w.want(w.create("A"), "Pending")
+				other := w.replica(w.faults)
 				for second := 0; second <= 600; second += 5 {
-					s.want(s.stateOf("A"), "Pending")
-					s.runOn(other, s.asks(orderStatusPath, "ref_id", "A"))
-					if m := s.stored("A"); !m.DueAt.After(s.now()) {
-						if err := other.Resolve(s.Context(), m); err != nil {
-							s.Error(err)
+					w.want(w.status("A"), "Pending")
+					w.runOn(other, w.asks(orderStatusPath, "ref_id", "A"))
+					if m := w.stored("A"); !m.DueAt.After(w.now()) {
+						if err := other.Resolve(w.Context(), m); err != nil {
+							w.Error(err)
 						}
 					}
-					if want := second / 60; s.up.asked() != want {
-						s.Fatalf("asked %d times after %d s, want %d", s.up.asked(), second, want)
+					if want := second / 60; w.up.asked() != want {
+						w.Fatalf("asked %d times after %d s, want %d", w.up.asked(), second, want)
 					}
-					s.pass(5 * time.Second)
+					w.pass(5 * time.Second)
 				}
-				s.addUp()
+				w.addUp()
 			})
 		})
 	}
@@ -50,30 +50,30 @@ func TestOrdersAreLookedAtByTheWorker(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
-		deal deal
+		way  way
 		want movement.State
 	}{
-		{"done", deal{after: 90 * time.Second}, movement.Succeeded},
-		{"failed", deal{after: 90 * time.Second, fails: true}, movement.Failed},
-		{"cut, done", deal{says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, movement.Succeeded},
-		{"cut, never made", deal{unmade: true, says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, movement.Succeeded}, // bought by the lookup
+		{"done", way{after: 90 * time.Second}, movement.Succeeded},
+		{"failed", way{after: 90 * time.Second, fails: true}, movement.Failed},
+		{"cut, done", way{says: cut}, movement.Succeeded},
+		{"cut, never made", way{unmade: true, says: cut}, movement.Succeeded}, // bought by the lookup
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			inShop(t, func(s *shop) {
-				s.up.deal = c.deal
-				s.want(s.order("A"), "Pending")
-				s.work("A", 6*time.Minute)
-				if m := s.stored("A"); m.State != c.want || !m.DueAt.IsZero() {
+			inMemory(t, orders, func(w *world) {
+				w.up.way = c.way
+				w.want(w.create("A"), "Pending")
+				w.work("A", 6*time.Minute)
+				if m := w.stored("A"); m.State != c.want || !m.DueAt.IsZero() {
 					t.Errorf("stands at %s, due %v", m.State, m.DueAt)
 				}
-				asked := s.up.asked()
-				s.work("A", 24*time.Hour)
-				s.stateOf("A")
-				if s.up.asked() != asked {
+				asked := w.up.asked()
+				w.work("A", 24*time.Hour)
+				w.status("A")
+				if w.up.asked() != asked {
 					t.Error("it was asked about after its end")
 				}
-				s.addUp()
+				w.addUp()
 			})
 		})
 	}
@@ -85,41 +85,41 @@ func TestOrdersAreLookedAtByTheWorker(t *testing.T) {
 func TestTooOldToBeSentAgain(t *testing.T) {
 	t.Parallel()
 	rules := ordersOf(orderPath).Rules
-	cut := saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))
+	cut := cut
 	for name, c := range map[string]struct {
-		deal   deal
+		way    way
 		within time.Duration
 	}{
-		"pending":         {deal{after: 10 * forgets}, rules.ResubmitWithin},
-		"unknown":         {deal{says: cut}, sendWindow + rules.BuysWithin},
-		"unknown, unmade": {deal{unmade: true, says: cut}, sendWindow + rules.BuysWithin},
+		"pending":         {way{after: 10 * forgets}, rules.ResubmitWithin},
+		"unknown":         {way{says: cut}, sendWindow + rules.BuysWithin},
+		"unknown, unmade": {way{unmade: true, says: cut}, sendWindow + rules.BuysWithin},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inShop(t, func(s *shop) {
-				s.up.deal = c.deal
-				s.want(s.order("A"), "Pending")
-				s.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameUpstream, "no answer") }
-				s.pass(c.within - time.Second)
-				s.want(s.stateOf("A"), "Pending")
-				if s.up.asked() != 1 {
-					t.Errorf("asked %d times just before", s.up.asked())
+			inMemory(t, orders, func(w *world) {
+				w.up.way = c.way
+				w.want(w.create("A"), "Pending")
+				w.up.find = blind
+				w.pass(c.within - time.Second)
+				w.want(w.status("A"), "Pending")
+				if w.up.asked() != 1 {
+					t.Errorf("asked %d times just before", w.up.asked())
 				}
-				s.up.find = nil
+				w.up.find = nil
 				for _, later := range []time.Duration{time.Minute, 24 * time.Hour, forgets} {
-					s.pass(later)
-					s.want(s.stateOf("A"), "Pending")
-					s.want(s.order("A"), "Pending")
-					if err := s.Resolve(s.Context(), s.stored("A")); err != nil {
+					w.pass(later)
+					w.want(w.status("A"), "Pending")
+					w.want(w.create("A"), "Pending")
+					if err := w.Resolve(w.Context(), w.stored("A")); err != nil {
 						t.Error(err)
 					}
 				}
-				s.work("A", 30*24*time.Hour)
-				if s.up.asked() != 1 {
-					t.Errorf("asked %d times, the last at %v", s.up.asked(), s.up.lookups)
+				w.work("A", 30*24*time.Hour)
+				if w.up.asked() != 1 {
+					t.Errorf("asked %d times, the last at %v", w.up.asked(), w.up.lookups)
 				}
-				s.wantListed(movement.ReasonUnresolved, movement.ReasonUnresolved) // for a day, and that it can't be asked
-				s.addUp()
+				w.wantListed(movement.ReasonUnresolved, movement.ReasonUnresolved) // for a day, and that it can't be asked
+				w.addUp()
 			})
 		})
 	}
@@ -132,26 +132,26 @@ func TestNeverOnAnotherAccount(t *testing.T) {
 	for name, own := range map[string]bool{"the platform's": false, "the merchant's own": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inShop(t, func(s *shop) {
+			inMemory(t, orders, func(w *world) {
 				holder := tenants.Platform
 				if own {
-					s.poor(0)
-					holder = s.account.ID()
-					s.account = s.connected(holder, "deposit", 1)
+					w.poor(0)
+					holder = w.account.ID()
+					w.account = w.connected(holder, "deposit", 1)
 				}
-				s.up.deal = deal{after: time.Minute, says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}
-				s.want(s.order("A"), "Pending")
-				s.connected(holder, "another", 2)
-				s.work("A", 30*time.Minute)
-				s.want(s.stateOf("A"), "Pending")
-				if s.up.asked() != 0 {
-					t.Errorf("asked %d times on another account", s.up.asked())
+				w.up.way = way{after: time.Minute, says: cut}
+				w.want(w.create("A"), "Pending")
+				w.connected(holder, "another", 2)
+				w.work("A", 30*time.Minute)
+				w.want(w.status("A"), "Pending")
+				if w.up.asked() != 0 {
+					t.Errorf("asked %d times on another account", w.up.asked())
 				}
-				s.wantListed(movement.ReasonUnresolved)
-				s.connected(holder, "deposit", 3)
-				s.work("A", 3*24*time.Hour)
-				s.want(s.stateOf("A"), "Success")
-				s.addUp()
+				w.wantListed(movement.ReasonUnresolved)
+				w.connected(holder, "deposit", 3)
+				w.work("A", 3*24*time.Hour)
+				w.want(w.status("A"), "Success")
+				w.addUp()
 			})
 		})
 	}
@@ -160,24 +160,24 @@ func TestNeverOnAnotherAccount(t *testing.T) {
 // TestAccountGoneMeanwhile: no connection to ask on, now and at once.
 func TestAccountGoneMeanwhile(t *testing.T) {
 	t.Parallel()
-	inShop(t, func(s *shop) {
-		s.up.deal = deal{after: time.Minute}
-		s.want(s.order("A"), "Pending")
-		platform := s.platformAccount()
-		delete(s.others, tenants.Platform)
-		s.pass(2 * time.Minute)
-		m := s.stored("A")
-		if err := s.Resolve(s.Context(), m); err == nil {
+	inMemory(t, orders, func(w *world) {
+		w.up.way = way{after: time.Minute}
+		w.want(w.create("A"), "Pending")
+		platform := w.platformAccount()
+		delete(w.others, tenants.Platform)
+		w.pass(2 * time.Minute)
+		m := w.stored("A")
+		if err := w.Resolve(w.Context(), m); err == nil {
 			t.Error("it was resolved without a connection")
 		}
-		if again := s.stored("A"); !again.DueAt.After(s.now()) {
+		if again := w.stored("A"); !again.DueAt.After(w.now()) {
 			t.Errorf("it is due at %v, at once", again.DueAt)
 		}
-		s.want(s.stateOf("A"), "Pending")
-		s.others[tenants.Platform] = platform
-		s.work("A", time.Hour)
-		s.want(s.stateOf("A"), "Success")
-		s.addUp()
+		w.want(w.status("A"), "Pending")
+		w.others[tenants.Platform] = platform
+		w.work("A", time.Hour)
+		w.want(w.status("A"), "Success")
+		w.addUp()
 	})
 }
 
@@ -185,19 +185,19 @@ func TestAccountGoneMeanwhile(t *testing.T) {
 // the same request.
 func TestLookupAsIfTheCall(t *testing.T) {
 	t.Parallel()
-	inShops(t, func(s *shop) {
-		s.sku = billSKU
-		s.up.deal = deal{after: time.Hour}
-		s.want(s.order("A"), "Pending")
+	onBoth(t, orders, func(w *world) {
+		w.sku = billSKU
+		w.up.way = way{after: time.Hour}
+		w.want(w.create("A"), "Pending")
 		var seen sdk.Lookup
-		s.up.find = func(l sdk.Lookup) sdk.StatusUpdate { seen = l; return sdk.NoStatus(sdk.BlameNone, "-") }
-		s.work("A", 2*time.Minute)
-		call := s.up.calls[0]
+		w.up.find = func(l sdk.Lookup) sdk.StatusUpdate { seen = l; return sdk.NoStatus(sdk.BlameNone, "-") }
+		w.work("A", 2*time.Minute)
+		call := w.up.calls[0]
 		if seen.Reference != call.Reference || seen.Cost != call.Cost || seen.Amount != call.Amount || string(seen.Quote) != string(call.Quote) ||
 			string(seen.Body) != string(call.Body) || seen.Operation != call.Operation || string(seen.Connection.Credentials) != string(call.Connection.Credentials) {
-			s.Errorf("called as  %+v\nlooked up as %+v", call, seen)
+			w.Errorf("called as  %+v\nlooked up as %+v", call, seen)
 		}
-		s.addUp()
+		w.addUp()
 	})
 }
 
@@ -209,21 +209,21 @@ func TestNotFoundBills(t *testing.T) {
 	for _, sku := range []string{prepaidSKU, billSKU} {
 		t.Run(sku, func(t *testing.T) {
 			t.Parallel()
-			inShops(t, func(s *shop) {
-				s.sku = sku
-				s.up.deal = deal{unmade: true, says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}
-				s.want(s.order("A"), "Pending")
-				s.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.StatusUpdate{Status: sdk.StatusNotFound} }
-				m := s.stored("A")
-				s.work("A", m.ProvenAfter(ordersOf(orderPath).Rules).Sub(s.now())+30*time.Second)
-				if m = s.stored("A"); m.State != movement.Acknowledged {
-					s.Errorf("stands at %s after one lookup that can prove anything", m.State)
+			onBoth(t, orders, func(w *world) {
+				w.sku = sku
+				w.up.way = way{unmade: true, says: cut}
+				w.want(w.create("A"), "Pending")
+				w.up.find = missing
+				m := w.stored("A")
+				w.work("A", m.ProvenAfter(ordersOf(orderPath).Rules).Sub(w.now())+30*time.Second)
+				if m = w.stored("A"); m.State != movement.Acknowledged {
+					w.Errorf("stands at %s after one lookup that can prove anything", m.State)
 				}
-				s.work("A", 10*time.Minute)
-				s.want(s.stateOf("A"), "Failed")
-				s.wantBalance(opening, 0)
-				s.wantTold(orderEnds + " Failed")
-				s.addUp()
+				w.work("A", 10*time.Minute)
+				w.want(w.status("A"), "Failed")
+				w.wantBalance(opening, 0)
+				w.wantTold(orderEnds + " Failed")
+				w.addUp()
 			})
 		})
 	}
@@ -233,20 +233,20 @@ func TestNotFoundBills(t *testing.T) {
 // operators' list after a day, stays pending, and is asked about still.
 func TestUnresolvedForADay(t *testing.T) {
 	t.Parallel()
-	inShop(t, func(s *shop) {
-		s.up.deal = deal{after: time.Hour}
-		s.want(s.order("A"), "Pending")
-		s.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameAccount, "the key is refused") }
-		s.work("A", 23*time.Hour)
-		s.wantListed()
-		s.work("A", 48*time.Hour)
-		s.wantListed(movement.ReasonUnresolved)
-		s.want(s.stateOf("A"), "Pending")
-		s.addUp()
-		s.up.find = nil
-		s.work("A", 48*time.Hour)
-		s.want(s.stateOf("A"), "Success")
-		s.addUp()
+	inMemory(t, orders, func(w *world) {
+		w.up.way = way{after: time.Hour}
+		w.want(w.create("A"), "Pending")
+		w.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameAccount, "the key is refused") }
+		w.work("A", 23*time.Hour)
+		w.wantListed()
+		w.work("A", 48*time.Hour)
+		w.wantListed(movement.ReasonUnresolved)
+		w.want(w.status("A"), "Pending")
+		w.addUp()
+		w.up.find = nil
+		w.work("A", 48*time.Hour)
+		w.want(w.status("A"), "Success")
+		w.addUp()
 	})
 }
 
@@ -266,20 +266,20 @@ func TestFindingsThatDoNotFit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inShops(t, func(s *shop) {
-				s.up.deal = deal{says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}
-				s.want(s.order("A"), "Pending")
-				s.up.find = func(l sdk.Lookup) sdk.StatusUpdate {
-					f := s.up.found("deposit", l.Reference)
+			onBoth(t, orders, func(w *world) {
+				w.up.way = way{says: cut}
+				w.want(w.create("A"), "Pending")
+				w.up.find = func(l sdk.Lookup) sdk.StatusUpdate {
+					f := w.up.things["deposit "+l.Reference].stands(w.now())
 					f.Data = c.data
 					return f
 				}
-				s.work("A", 5*time.Minute)
-				if a := s.stateOf("A"); a.data != `{"ref_id":"A","sku":"xld10","target":"081200001111","status":"`+c.status+`"}` {
-					s.Errorf("told %s", a.data)
+				w.work("A", 5*time.Minute)
+				if a := w.status("A"); a.data != `{"ref_id":"A","sku":"xld10","target":"081200001111","status":"`+c.status+`"}` {
+					w.Errorf("told %s", a.data)
 				}
-				s.wantListed(c.listed...)
-				s.wantBalance(opening-prepaidPrice-markup, 0)
+				w.wantListed(c.listed...)
+				w.wantBalance(opening-prepaidPrice-markup, 0)
 			})
 		})
 	}

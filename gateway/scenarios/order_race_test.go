@@ -4,7 +4,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -16,54 +15,28 @@ const equals = 50
 
 // together runs so many equal orders at once on engines in turn. None is
 // answered before each has looked its reference up.
-func (s *shop) together(reference string, engines ...*Engine) []said {
-	s.Helper()
+func (w *world) together(reference string, engines ...*Engine) []said {
+	w.Helper()
 	var clients sync.WaitGroup
 	var looks atomic.Int32
 	all := make(chan struct{})
-	s.faults.judged = func() {
+	w.faults.judged = func() {
 		if looks.Add(1) == equals {
 			close(all)
 		}
 	}
-	defer func() { s.faults.judged = nil }()
-	s.up.before = func() { <-all }
+	defer func() { w.faults.judged = nil }()
+	w.up.before = func(sdk.Call) { <-all }
 	answers := make([]said, equals)
 	for i := range answers {
-		clients.Go(func() { answers[i] = s.runOn(engines[i%len(engines)], s.ordering(reference)) })
+		clients.Go(func() { answers[i] = w.runOn(engines[i%len(engines)], w.request(reference)) })
 	}
 	clients.Wait()
-	s.used = append(s.used, reference)
+	w.used = append(w.used, reference)
 	if answers[0].err == nil {
-		s.pending[reference] = struct{}{}
+		w.promised[reference] = struct{}{}
 	}
 	return answers
-}
-
-// onReplicas runs a test with one engine in memory, one on the real store, and
-// two on two stores of one database.
-func onReplicas(t *testing.T, test func(*shop, ...*Engine)) {
-	t.Helper()
-	t.Run("memory", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			s := newShop(t, newMemory(), bubbleClock())
-			test(s, s.Engine)
-		})
-	})
-	for name, n := range map[string]int{"database": 1, "two replicas": 2} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			stores := replicasFor(t, n)
-			s := newShop(t, stores[0], handClock())
-			engines := []*Engine{s.Engine}
-			for _, other := range stores[1:] {
-				engines = append(engines, s.replica(&faulty{keeper: other, judged: func() { fire(s.faults.judged) }}))
-			}
-			test(s, engines...)
-			cleanLedger(t, stores[0])
-		})
-	}
 }
 
 // TestEqualOrdersAtOnce: one is sent, one is charged, and all get one answer,
@@ -73,38 +46,38 @@ func TestEqualOrdersAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		sku   string
-		deal  deal
+		way   way
 		word  string
 		state movement.State
 	}{
-		{"done", prepaidSKU, deal{}, "Pending", movement.Succeeded},
-		{"bill pending", billSKU, deal{after: time.Hour}, "Pending", movement.Pending},
-		{"refused", prepaidSKU, deal{unmade: true, says: saying(sdk.Refuse(sdk.RefuseOther, "No."))}, "Pending", movement.Failed},
-		{"unknown", prepaidSKU, deal{says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, "Pending", movement.Acknowledged},
-		{"not sent", prepaidSKU, deal{unmade: true, says: saying(sdk.DidNotSend(sdk.BlameNone, "no process"))}, "PROVIDER_UNAVAILABLE no later", movement.NotSubmitted},
-		{"our account", billSKU, deal{unmade: true, says: saying(sdk.DidNotSend(sdk.BlameAccount, "deposit empty"))}, "PROVIDER_UNAVAILABLE no later", movement.NotSubmitted},
+		{"done", prepaidSKU, way{}, "Pending", movement.Succeeded},
+		{"bill pending", billSKU, way{after: time.Hour}, "Pending", movement.Pending},
+		{"refused", prepaidSKU, way{unmade: true, says: saying(sdk.Refuse(sdk.RefuseOther, "No."))}, "Pending", movement.Failed},
+		{"unknown", prepaidSKU, way{says: cut}, "Pending", movement.Acknowledged},
+		{"not sent", prepaidSKU, way{unmade: true, says: saying(sdk.DidNotSend(sdk.BlameNone, "no process"))}, "PROVIDER_UNAVAILABLE no later", movement.NotSubmitted},
+		{"our account", billSKU, way{unmade: true, says: saying(sdk.DidNotSend(sdk.BlameAccount, "deposit empty"))}, "PROVIDER_UNAVAILABLE no later", movement.NotSubmitted},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			onReplicas(t, func(s *shop, engines ...*Engine) {
-				s.sku, s.up.deal = c.sku, c.deal
+			onReplicas(t, orders, true, func(w *world, engines ...*Engine) {
+				w.sku, w.up.way = c.sku, c.way
 				first := 0
-				for i, a := range s.together("A", engines...) {
-					s.truthful("A", a)
+				for i, a := range w.together("A", engines...) {
+					w.truthful(w.request("A"), a)
 					if a.word() != c.word {
-						s.Errorf("client %d was answered %s (%v)", i, a.word(), a.err)
+						w.Errorf("client %d was answered %s (%v)", i, a.word(), a.err)
 					}
 					if a.err == nil && !a.replayed {
 						first++
 					}
 				}
-				s.addUp()
+				w.addUp()
 				want := 1
 				if c.state == movement.NotSubmitted {
 					want = 0
 				}
-				if m := s.stored("A"); m.State != c.state || m.Attempt != 1 || len(s.up.calls) != 1 || first != want {
-					s.Errorf("stands at %s, attempt %d; called %d times; %d were told that they were first", m.State, m.Attempt, len(s.up.calls), first)
+				if m := w.stored("A"); m.State != c.state || m.Attempt != 1 || len(w.up.calls) != 1 || first != want {
+					w.Errorf("stands at %s, attempt %d; called %d times; %d were told that they were first", m.State, m.Attempt, len(w.up.calls), first)
 				}
 			})
 		})
@@ -114,16 +87,16 @@ func TestEqualOrdersAtOnce(t *testing.T) {
 // TestLastRupiah: many different orders at once, and money for some of them.
 func TestLastRupiah(t *testing.T) {
 	t.Parallel()
-	onReplicas(t, func(s *shop, engines ...*Engine) {
+	onReplicas(t, orders, false, func(w *world, engines ...*Engine) {
 		const pays = 7
-		s.account = s.merchant()
-		s.opens(s.account, pays*(prepaidPrice+markup)+prepaidPrice+markup-1)
+		w.account = w.merchant()
+		w.opens(w.account, pays*(prepaidPrice+markup)+prepaidPrice+markup-1)
 		var clients sync.WaitGroup
 		answers := make([]said, equals)
 		for i := range answers {
 			reference := string(rune('A' + i))
-			s.used = append(s.used, reference)
-			clients.Go(func() { answers[i] = s.runOn(engines[i%len(engines)], s.ordering(reference)) })
+			w.used = append(w.used, reference)
+			clients.Go(func() { answers[i] = w.runOn(engines[i%len(engines)], w.request(reference)) })
 		}
 		clients.Wait()
 		paid := 0
@@ -133,14 +106,14 @@ func TestLastRupiah(t *testing.T) {
 				paid++
 			case "INSUFFICIENT_BALANCE no later":
 			default:
-				s.Errorf("order %d was answered %s (%v)", i, a.word(), a.err)
+				w.Errorf("order %d was answered %s (%v)", i, a.word(), a.err)
 			}
 		}
-		if paid != pays || len(s.up.calls) != pays {
-			s.Errorf("%d were accepted and %d sent, of %d that could be paid", paid, len(s.up.calls), pays)
+		if paid != pays || len(w.up.calls) != pays {
+			w.Errorf("%d were accepted and %d sent, of %d that could be paid", paid, len(w.up.calls), pays)
 		}
-		s.wantBalance(prepaidPrice+markup-1, 0)
-		s.addUp()
+		w.wantBalance(prepaidPrice+markup-1, 0)
+		w.addUp()
 	})
 }
 
@@ -148,33 +121,33 @@ func TestLastRupiah(t *testing.T) {
 // being sent, that it is pending has failed when it turns out never sent.
 func TestNotSentAfterPending(t *testing.T) {
 	t.Parallel()
-	for name, tells := range map[string]func(*shop) said{
-		"to the same request": func(s *shop) said { return s.order("A") },
-		"by a status":         func(s *shop) said { return s.stateOf("A") },
+	for name, tells := range map[string]func(*world) said{
+		"to the same request": func(w *world) said { return w.create("A") },
+		"by a status":         func(w *world) said { return w.status("A") },
 	} {
 		for _, sku := range []string{prepaidSKU, billSKU} {
 			t.Run(name+", "+sku, func(t *testing.T) {
 				t.Parallel()
-				inShops(t, func(s *shop) {
-					s.sku = sku
-					s.up.deal = deal{unmade: true, says: saying(sdk.DidNotSend(sdk.BlameNone, "no process"))}
-					s.up.after = func() {
-						s.pass(20 * time.Second) // longer than anybody waits for the first word
-						s.want(tells(s), "Pending")
+				onBoth(t, orders, func(w *world) {
+					w.sku = sku
+					w.up.way = way{unmade: true, says: saying(sdk.DidNotSend(sdk.BlameNone, "no process"))}
+					w.up.after = func(sdk.Call) {
+						w.pass(20 * time.Second) // longer than anybody waits for the first word
+						w.want(tells(w), "Pending")
 					}
-					s.want(s.order("A"), "Pending")
-					if m := s.stored("A"); m.State != movement.Failed {
-						s.Errorf("stands at %s", m.State)
+					w.want(w.create("A"), "Pending")
+					if m := w.stored("A"); m.State != movement.Failed {
+						w.Errorf("stands at %s", m.State)
 					}
-					s.wantBalance(opening, 0)
-					s.wantTold(orderEnds + " Failed")
-					s.up.after = nil
-					if again := s.order("A"); again.word() != "Pending" || !again.replayed || len(s.up.calls) != 1 {
-						s.Errorf("again: %s (%v), called %d times", again.word(), again.err, len(s.up.calls))
+					w.wantBalance(opening, 0)
+					w.wantTold(orderEnds + " Failed")
+					w.up.after = nil
+					if again := w.create("A"); again.word() != "Pending" || !again.replayed || len(w.up.calls) != 1 {
+						w.Errorf("again: %s (%v), called %d times", again.word(), again.err, len(w.up.calls))
 					}
-					s.work("A", 24*time.Hour)
-					s.addUp()
-					s.wantListed()
+					w.work("A", 24*time.Hour)
+					w.addUp()
+					w.wantListed()
 				})
 			})
 		}
@@ -186,41 +159,41 @@ func TestNotSentAfterPending(t *testing.T) {
 func TestNotSentAfterALookup(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		deal  deal
+		way   way
 		blind bool
 		state movement.State
 	}{
-		"that bought it":       {deal{}, false, movement.Succeeded},
-		"that is under way":    {deal{after: time.Hour}, false, movement.Pending},
-		"that failed":          {deal{fails: true}, false, movement.Failed},
-		"that nobody answered": {deal{}, true, movement.Acknowledged},
+		"that bought it":       {way{}, false, movement.Succeeded},
+		"that is under way":    {way{after: time.Hour}, false, movement.Pending},
+		"that failed":          {way{fails: true}, false, movement.Failed},
+		"that nobody answered": {way{}, true, movement.Acknowledged},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inShops(t, func(s *shop) {
-				s.up.deal = c.deal
-				s.up.deal.unmade, s.up.deal.says = true, saying(sdk.DidNotSend(sdk.BlameNone, "no process"))
-				s.up.after = func() {
+			onBoth(t, orders, func(w *world) {
+				w.up.way = c.way
+				w.up.way.unmade, w.up.way.says = true, saying(sdk.DidNotSend(sdk.BlameNone, "no process"))
+				w.up.after = func(sdk.Call) {
 					if c.blind {
-						s.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameUpstream, "no answer") }
+						w.up.find = blind
 					}
-					m := s.stored("A")
-					s.pass(m.DueAt.Sub(s.now()))
-					if err := s.Resolve(s.Context(), m); err != nil {
-						s.Error(err)
+					m := w.stored("A")
+					w.pass(m.DueAt.Sub(w.now()))
+					if err := w.Resolve(w.Context(), m); err != nil {
+						w.Error(err)
 					}
 				}
-				s.want(s.order("A"), "Pending")
-				if m := s.stored("A"); m.State != c.state || s.up.asked() != 1 {
-					s.Errorf("stands at %s after %d lookups", m.State, s.up.asked())
+				w.want(w.create("A"), "Pending")
+				if m := w.stored("A"); m.State != c.state || w.up.asked() != 1 {
+					w.Errorf("stands at %s after %d lookups", m.State, w.up.asked())
 				}
-				s.addUp()
-				s.restart()
-				s.work("A", 3*time.Hour)
-				if m := s.stored("A"); !m.State.Final() {
-					s.Errorf("stands at %s at the end", m.State)
+				w.addUp()
+				w.restart()
+				w.work("A", 3*time.Hour)
+				if m := w.stored("A"); !m.State.Final() {
+					w.Errorf("stands at %s at the end", m.State)
 				}
-				s.addUp()
+				w.addUp()
 			})
 		})
 	}
@@ -230,21 +203,21 @@ func TestNotSentAfterALookup(t *testing.T) {
 // turns out never sent does not get the answer of another that came first then.
 func TestAwaitedAnotherRequest(t *testing.T) {
 	t.Parallel()
-	inShop(t, func(s *shop) {
-		s.up.deal = deal{unmade: true, says: saying(sdk.DidNotSend(sdk.BlameNone, "no process"))}
+	inMemory(t, orders, func(w *world) {
+		w.up.way = way{unmade: true, says: saying(sdk.DidNotSend(sdk.BlameNone, "no process"))}
 		var waiting sync.WaitGroup
 		var waited said
-		s.up.after = func() {
-			s.up.after = nil
-			waiting.Go(func() { waited = s.run(s.ordering("A")) })
-			s.pass(time.Second)
+		w.up.after = func(sdk.Call) {
+			w.up.after = nil
+			waiting.Go(func() { waited = w.run(w.request("A")) })
+			w.pass(time.Second)
 		}
-		s.want(s.order("A"), "PROVIDER_UNAVAILABLE no later")
-		s.restart()
-		s.want(s.order("A", "target", "081200002222"), "Pending")
+		w.want(w.create("A"), "PROVIDER_UNAVAILABLE no later")
+		w.restart()
+		w.want(w.create("A", "target", "081200002222"), "Pending")
 		waiting.Wait()
-		s.wantCode(waited, "DUPLICATE_REFERENCE", "target")
-		s.addUp()
+		w.wantCode(waited, "DUPLICATE_REFERENCE", "target")
+		w.addUp()
 	})
 }
 
@@ -258,35 +231,35 @@ func TestFreedAndClaimedAgain(t *testing.T) {
 	} {
 		t.Run(says.Outcome.String(), func(t *testing.T) {
 			t.Parallel()
-			inShop(t, func(s *shop) {
-				s.up.deal = deal{unmade: true, says: saying(says)}
-				s.up.after = func() {
-					s.up.after = nil
-					s.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.StatusUpdate{Status: sdk.StatusNotFound} }
-					s.work("A", time.Hour)
-					if m := s.stored("A"); m.State != movement.NotSubmitted {
-						s.Errorf("stands at %s", m.State)
+			inMemory(t, orders, func(w *world) {
+				w.up.way = way{unmade: true, says: saying(says)}
+				w.up.after = func(sdk.Call) {
+					w.up.after = nil
+					w.up.find = missing
+					w.work("A", time.Hour)
+					if m := w.stored("A"); m.State != movement.NotSubmitted {
+						w.Errorf("stands at %s", m.State)
 					}
-					if m, claimed, err := s.keeper.Reserve(s.Context(), s.again("A")); err != nil || !claimed || m.Attempt != 2 {
-						s.Errorf("claimed %t, attempt %d, %v", claimed, m.Attempt, err)
+					if m, claimed, err := w.keeper.Reserve(w.Context(), w.reservedAgain("A")); err != nil || !claimed || m.Attempt != 2 {
+						w.Errorf("claimed %t, attempt %d, %v", claimed, m.Attempt, err)
 					}
 				}
-				a := s.order("A")
+				a := w.create("A")
 				if a.err == nil {
-					s.Fatalf("answered %s", a.data)
+					w.Fatalf("answered %s", a.data)
 				}
-				if m := s.stored("A"); m.Attempt != 2 || m.State != movement.Submitting || m.Answer != nil {
-					s.Errorf("stands at %s, attempt %d, answered %s", m.State, m.Attempt, m.Answer)
+				if m := w.stored("A"); m.Attempt != 2 || m.State != movement.Submitting || m.Answer != nil {
+					w.Errorf("stands at %s, attempt %d, answered %s", m.State, m.Attempt, m.Answer)
 				}
 			})
 		})
 	}
 }
 
-// again is the claim of an order that is free again.
-func (s *shop) again(reference string) movement.Movement {
-	m := s.stored(reference)
-	m.CreatedAt, m.SendBy, m.Attempt = s.now(), s.now().Add(sendWindow), 0
+// reservedAgain is the reservation of an order that is free again.
+func (w *world) reservedAgain(reference string) movement.Movement {
+	m := w.stored(reference)
+	m.CreatedAt, m.SendBy, m.Attempt = w.now(), w.now().Add(sendWindow), 0
 	m.PolledAt, m.Answer, m.Misses = time.Time{}, nil, 0
 	return m
 }

@@ -9,45 +9,40 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
-var silent = sdk.NoStatus(sdk.BlameUpstream, "no answer")
-
 // unbought makes an order whose call never left, and that nobody answers for about.
-func unbought(t *testing.T) *open {
+func unbought(t *testing.T) *world {
 	t.Helper()
-	db := databaseFor(t)
-	o := &open{store: db, shop: newShop(t, db, handClock())}
-	o.world = o.shop.world
-	o.decidesWith(db)
-	o.shop.up.deal = deal{unmade: true, after: time.Minute, says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}
-	o.want(o.shop.order("A"), "Pending")
-	o.shop.up.find = func(sdk.Lookup) sdk.StatusUpdate { return silent }
+	db := keeperFor(t)
+	o := newWorld(t, orders, db, handClock())
+	o.up.way = way{unmade: true, after: time.Minute, says: cut}
+	o.want(o.create("A"), "Pending")
+	o.up.find = blind
 	return o
 }
 
 // answers has the provider there again.
-func (o *open) answers() { o.shop.up.set(func() { o.shop.up.find = nil }) }
+func (o *world) answers() { o.up.set(func() { o.up.find = nil }) }
 
 // wantBought checks how often the order was really bought.
-func (o *open) wantBought(times int) {
+func (o *world) wantBought(times int) {
 	o.Helper()
 	m := o.stored("A")
-	if got := o.shop.up.bought[m.UpstreamReference()]; got != times {
+	if got := o.up.times[m.UpstreamReference()]; got != times {
 		o.Errorf("bought %d times, want %d", got, times)
 	}
 }
 
 // gaveUp lets the time pass in which it may be bought, and a minute.
-func (o *open) gaveUp() {
+func (o *world) gaveUp() {
 	o.Helper()
 	m := o.stored("A")
 	o.work("A", m.SendBy.Add(ordersOf(orderPath).Rules.BuysWithin+time.Minute).Sub(o.now()))
 }
 
 // resubmitted has two operators say that it is to be sent again.
-func (o *open) resubmitted() {
+func (o *world) resubmitted() {
 	o.Helper()
 	for _, operator := range []string{ayu, budi} {
 		if d, err := o.says(operator, movement.OverrideResubmit); err != nil || d.Movement.State != movement.Acknowledged {
@@ -76,12 +71,12 @@ func TestNothingIsBoughtLate(t *testing.T) {
 			}
 			o.wantBought(c.bought)
 			if c.bought == 1 {
-				if by := o.shop.up.sendBy; !by.Equal(ends) {
+				if by := o.up.sendBy; !by.Equal(ends) {
 					t.Errorf("it may be sent until %v, want %v", by, ends)
 				}
 				return
 			}
-			o.want(o.shop.stateOf("A"), "Pending")
+			o.want(o.status("A"), "Pending")
 			if listed := o.listed(); !slices.Contains(listed, movement.ReasonUnresolved) {
 				t.Errorf("listed %q", listed)
 			}
@@ -110,12 +105,12 @@ func TestNothingIsBoughtLate(t *testing.T) {
 	})
 	t.Run("confirmed, it is asked for weeks later", func(t *testing.T) {
 		t.Parallel()
-		inShop(t, func(s *shop) {
-			s.up.deal = deal{after: 30 * 24 * time.Hour}
-			s.want(s.order("A"), "Pending")
-			s.work("A", 40*24*time.Hour)
-			s.want(s.stateOf("A"), "Success")
-			s.addUp()
+		inMemory(t, orders, func(w *world) {
+			w.up.way = way{after: 30 * 24 * time.Hour}
+			w.want(w.create("A"), "Pending")
+			w.work("A", 40*24*time.Hour)
+			w.want(w.status("A"), "Success")
+			w.addUp()
 		})
 	})
 }
@@ -128,7 +123,7 @@ func TestAskingKeepsNobodyFromDeciding(t *testing.T) {
 	o.gaveUp()
 	o.pass(2 * time.Minute)
 	for range 30 {
-		o.shop.stateOf("A")
+		o.status("A")
 		o.pass(5 * time.Second)
 	}
 	if _, err := o.saysAlone(ayu, movement.OverrideFailed); err != nil {
@@ -152,7 +147,7 @@ func TestAskingPutsNoDecisionOff(t *testing.T) {
 	}
 	o.faults.move = func(do func() (bool, error)) (bool, error) {
 		o.faults.move = nil
-		if ours, err := o.store.Poll(t.Context(), o.stored("A"), o.now(), o.now(), o.now().Add(time.Hour)); err != nil || !ours {
+		if ours, err := o.keeper.Poll(t.Context(), o.stored("A"), o.now(), o.now(), o.now().Add(time.Hour)); err != nil || !ours {
 			t.Errorf("another poll: %t, %v", ours, err)
 		}
 		return do()
@@ -190,7 +185,7 @@ func TestOperatorsSendAgain(t *testing.T) {
 	o.wantListed()
 	_, err := o.says(ayu, movement.OverrideResubmit)
 	o.refused(err, fault.InProgress, "being sent")
-	other := o.shop.replica(o.store)
+	other := o.replica(o.keeper)
 	o.pass(time.Minute)
 	var replicas sync.WaitGroup
 	m := o.stored("A")
@@ -203,14 +198,14 @@ func TestOperatorsSendAgain(t *testing.T) {
 	}
 	replicas.Wait()
 	o.work("A", 10*time.Minute)
-	o.want(o.shop.stateOf("A"), "Success")
+	o.want(o.status("A"), "Success")
 	o.wantBought(1)
 	decided, told := o.endings()
 	if len(decided) != 1 || !strings.Contains(decided[0].Detail, `"outcome":"resubmit"`) || len(told) != 1 {
 		t.Errorf("the history has %+v, told %q", decided, told)
 	}
-	o.shop.addUp()
-	cleanLedger(t, o.store)
+	o.addUp()
+	cleanLedger(t, o.keeper)
 }
 
 // TestDecidedAndNotSent: the process ends between the decision and its effect. The next
@@ -250,7 +245,7 @@ func TestDecidedAndNotSent(t *testing.T) {
 				o.work("A", 20*time.Minute)
 				o.wantBought(1)
 			}
-			o.want(o.shop.stateOf("A"), "Success")
+			o.want(o.status("A"), "Success")
 		})
 	}
 }
@@ -266,12 +261,12 @@ func TestResubmissionIsOver(t *testing.T) {
 	o.wantListed(movement.ReasonUnresolved)
 	o.answers()
 	o.work("A", 10*24*time.Hour)
-	o.want(o.shop.stateOf("A"), "Pending")
+	o.want(o.status("A"), "Pending")
 	o.wantBought(0)
 	o.pass(2 * time.Minute)
 	o.resubmitted()
 	o.work("A", 10*time.Minute)
-	o.want(o.shop.stateOf("A"), "Success")
+	o.want(o.status("A"), "Success")
 	o.wantBought(1)
 }
 
@@ -294,18 +289,18 @@ func TestFailedAfterResubmit(t *testing.T) {
 	if err := o.Resolve(t.Context(), stale); err != nil {
 		t.Fatal(err)
 	}
-	o.want(o.shop.stateOf("A"), "Failed")
+	o.want(o.status("A"), "Failed")
 	o.wantBought(0)
 	_, err := o.says(ayu, movement.OverrideResubmit)
 	o.refused(err, fault.DuplicateReference, "ended already")
-	o.shop.addUp()
+	o.addUp()
 }
 
 // TestWhatIsNotSentAgain: what its provider has, what is too old for it, and what is
 // asked about without sending it.
 func TestWhatIsNotSentAgain(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
+	s := keeperFor(t)
 	has := undecided(t, s, "prepaid", movement.Pending)
 	has.work("A", 25*time.Hour)
 	has.pass(2 * time.Minute)

@@ -26,7 +26,7 @@ func (o *outages) get() []host.Outage { o.mu.Lock(); defer o.mu.Unlock(); return
 // account, however often it opens, and ends when it has been closed for a while.
 func TestOutageIsListedOnceAndEnds(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		var up outages
 		bad := host.Outage{Provider: provider, Mode: "live", Account: string(w.account.ID()), Since: w.now(), Why: "connection refused"}
 		stop := w.lists(&up)
@@ -67,7 +67,7 @@ func TestOutageIsListedOnceAndEnds(t *testing.T) {
 
 func TestOutageOfTheProvider(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		var up outages
 		up.set(host.Outage{Provider: provider, Mode: "test", Since: w.now()}, host.Outage{Provider: provider, Mode: "test", Account: "platform", Since: w.now()})
 		defer w.lists(&up)()

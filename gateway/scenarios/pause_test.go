@@ -29,7 +29,7 @@ func (w *world) pausing(account *tenants.Account, pauses ...tenants.Pause) *tena
 // changes nothing here.
 func TestPausedIsForWhatIsNew(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		w.want(w.create("A"), "PENDING")
 		w.pausing(nil, tenants.Pause{What: tenants.PauseProvider, Provider: provider, Mode: tenants.Test},
 			tenants.Pause{What: tenants.PauseProvider, Provider: "another"}, tenants.Pause{What: tenants.PauseTransfers},
@@ -52,24 +52,24 @@ func TestPausedIsForWhatIsNew(t *testing.T) {
 
 func TestTransfersPaused(t *testing.T) {
 	t.Parallel()
-	for name, pause := range map[string]func(*purse, ...tenants.Pause){
-		"of the merchant": func(p *purse, pauses ...tenants.Pause) { p.account = p.pausing(p.account, pauses...) },
-		"of all":          func(p *purse, pauses ...tenants.Pause) { p.pausing(nil, pauses...) },
+	for name, pause := range map[string]func(*world, ...tenants.Pause){
+		"of the merchant": func(w *world, pauses ...tenants.Pause) { w.account = w.pausing(w.account, pauses...) },
+		"of all":          func(w *world, pauses ...tenants.Pause) { w.pausing(nil, pauses...) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inPurse(t, func(p *purse) {
-				first := p.transfer("A")
-				pause(p, tenants.Pause{What: tenants.PauseTransfers, Mode: tenants.Live, Reason: "fraud", SetBy: "ops"})
-				if again := p.transfer("A"); again.data != first.data {
+			inMemory(t, transfers, func(w *world) {
+				first := w.create("A")
+				pause(w, tenants.Pause{What: tenants.PauseTransfers, Mode: tenants.Live, Reason: "fraud", SetBy: "ops"})
+				if again := w.create("A"); again.data != first.data {
 					t.Errorf("what exists is answered %s, %v", again.data, again.err)
 				}
-				p.wantCode(p.transfer("B"), fault.ProviderUnavailable, fault.SentNo)
-				if s := p.stateOf("external_id", "A"); s.err != nil {
+				w.wantFault(w.create("B"), fault.ProviderUnavailable, fault.SentNo)
+				if s := w.statusBy("external_id", "A"); s.err != nil {
 					t.Errorf("a status: %v", s.err)
 				}
-				pause(p)
-				if s := p.transfer("B"); s.err != nil {
+				pause(w)
+				if s := w.create("B"); s.err != nil {
 					t.Errorf("resumed: %v", s.err)
 				}
 			})

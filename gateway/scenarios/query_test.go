@@ -32,19 +32,19 @@ func TestARefusalThatTheProviderMade(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inShop(t, func(s *shop) {
-				s.up.set(func() {
-					s.up.ask = func(call sdk.Call) sdk.Result {
+			inMemory(t, orders, func(w *world) {
+				w.up.set(func() {
+					w.up.ask = func(call sdk.Call) sdk.Result {
 						switch {
 						case call.Operation != productsPath:
 							return c.inquiry
 						case c.list.Outcome == sdk.Refused:
 							return c.list
 						}
-						return sdk.Finished("", s.up.products)
+						return sdk.Finished("", w.up.products)
 					}
 				})
-				answer, err := s.Engine.Run(s.Context(), s.asks(inquiryPath, "sku", billSKU, "target", "53"))
+				answer, err := w.Engine.Run(w.Context(), w.asks(inquiryPath, "sku", billSKU, "target", "53"))
 				if f := fault.From(err); err == nil || f.Code != c.code || answer != (Answer{Refused: c.asked}) {
 					t.Errorf("%+v, %v", answer, err)
 				}
@@ -56,9 +56,9 @@ func TestARefusalThatTheProviderMade(t *testing.T) {
 // TestAnErrorAboutAnEarlierOne says so: it has used its quota then.
 func TestAnErrorAboutAnEarlierOne(t *testing.T) {
 	t.Parallel()
-	inShop(t, func(s *shop) {
-		s.want(s.order("A"), "Pending")
-		answer, err := s.Engine.Run(s.Context(), s.ordering("A", "target", "1"))
+	inMemory(t, orders, func(w *world) {
+		w.want(w.create("A"), "Pending")
+		answer, err := w.Engine.Run(w.Context(), w.request("A", "target", "1"))
 		if fault.From(err).Code != fault.DuplicateReference || answer != (Answer{Earlier: true}) {
 			t.Errorf("%+v, %v", answer, err)
 		}
@@ -69,16 +69,16 @@ func TestAnErrorAboutAnEarlierOne(t *testing.T) {
 // nothing is sold at the prices of the one before, and the list is shared again.
 func TestTheListIsThatOfTheAccount(t *testing.T) {
 	t.Parallel()
-	inShop(t, func(s *shop) {
+	inMemory(t, orders, func(w *world) {
 		lists := 0
-		s.up.set(func() {
-			s.up.ask = func(call sdk.Call) sdk.Result {
+		w.up.set(func() {
+			w.up.ask = func(call sdk.Call) sdk.Result {
 				var account struct{ Username string }
 				if err := json.Unmarshal(call.Connection.Credentials, &account); err != nil {
 					t.Error(err)
 				}
 				lists++
-				items := append([]product{}, s.up.products...)
+				items := append([]product{}, w.up.products...)
 				if account.Username == "another" {
 					items[0].Price = 7_000
 				}
@@ -87,7 +87,7 @@ func TestTheListIsThatOfTheAccount(t *testing.T) {
 		})
 		priced := func() money.Amount {
 			t.Helper()
-			answer := s.run(s.asks(productsPath, "type", ""))
+			answer := w.run(w.asks(productsPath, "type", ""))
 			var items []struct {
 				SKU   string       `json:"buyer_sku_code"`
 				Price money.Amount `json:"price"`
@@ -96,27 +96,27 @@ func TestTheListIsThatOfTheAccount(t *testing.T) {
 				t.Fatalf("%s, %v, %v", answer.data, answer.err, err)
 			}
 			for _, i := range items {
-				if i.SKU == s.up.products[0].SKU {
+				if i.SKU == w.up.products[0].SKU {
 					return i.Price
 				}
 			}
 			return 0
 		}
-		before := s.up.products[0].Price + markup
+		before := w.up.products[0].Price + markup
 		for range 2 {
 			if got := priced(); got != before || lists != 1 {
 				t.Errorf("%v after %d lists, want %v after one", got, lists, before)
 			}
 		}
-		s.connected(tenants.Platform, "another", 2)
+		w.connected(tenants.Platform, "another", 2)
 		for range 2 {
 			if got := priced(); got != 7_000+markup || lists != 2 {
 				t.Errorf("%v after %d lists, want %v after two", got, lists, 7_000+markup)
 			}
 		}
-		s.sku = s.up.products[0].SKU
-		s.want(s.order("A"), "Pending")
-		if quoted := s.up.quotes[len(s.up.quotes)-1]; lists != 2 || string(quoted.Product) == "" {
+		w.sku = w.up.products[0].SKU
+		w.want(w.create("A"), "Pending")
+		if quoted := w.up.quotes[len(w.up.quotes)-1]; lists != 2 || string(quoted.Product) == "" {
 			t.Errorf("%d lists", lists)
 		} else {
 			var p product
@@ -131,23 +131,23 @@ func TestTheListIsThatOfTheAccount(t *testing.T) {
 // again, and nobody sees another's prices.
 func TestAListIsFinishedOnceForAllWhoSeeTheSame(t *testing.T) {
 	t.Parallel()
-	inShop(t, func(s *shop) {
+	inMemory(t, orders, func(w *world) {
 		shown := func(kind string, pays policy.Markup) *catalog.Finished {
 			t.Helper()
-			r := s.asks(productsPath, "type", kind)
+			r := w.asks(productsPath, "type", kind)
 			r.Limits.Markup = pays
-			answer, err := s.Engine.Run(s.Context(), r)
+			answer, err := w.Engine.Run(w.Context(), r)
 			if err != nil || answer.Finished == nil {
 				t.Fatalf("%+v, %v", answer, err)
 			}
 			return answer.Finished
 		}
-		sku := s.up.products[0].SKU
+		sku := w.up.products[0].SKU
 		named := func(added money.Amount) policy.Markup {
 			return policy.Markup{Default: 100, Products: map[string]money.Amount{sku: added}}
 		}
 		first := shown("", named(7))
-		s.Engine.Vault = openVault{locked: true} // nothing is opened for what is there
+		w.Engine.Vault = openVault{locked: true} // nothing is opened for what is there
 		if again := shown("", named(7)); again != first {
 			t.Error("the same list was finished twice")
 		}
@@ -166,21 +166,21 @@ func TestAListIsFinishedOnceForAllWhoSeeTheSame(t *testing.T) {
 // each of them.
 func TestACommonListIsAskedForOnce(t *testing.T) {
 	t.Parallel()
-	inShop(t, func(s *shop) {
+	inMemory(t, orders, func(w *world) {
 		lists := 0
-		s.up.set(func() {
-			s.up.ask = func(sdk.Call) sdk.Result {
+		w.up.set(func() {
+			w.up.ask = func(sdk.Call) sdk.Result {
 				lists++
-				return sdk.Finished("", s.up.products)
+				return sdk.Finished("", w.up.products)
 			}
 		})
-		r := s.asks(productsPath, "type", "")
+		r := w.asks(productsPath, "type", "")
 		common := *r.Operation
 		common.Common = true
 		r.Operation = &common
 		for version := range int64(3) {
-			s.connected(tenants.Platform, "another", 2+version)
-			if answer, err := s.Engine.Run(s.Context(), r); err != nil || answer.Finished == nil || lists != 1 {
+			w.connected(tenants.Platform, "another", 2+version)
+			if answer, err := w.Engine.Run(w.Context(), r); err != nil || answer.Finished == nil || lists != 1 {
 				t.Errorf("account %d: %+v, %v after %d lists", version, answer, err, lists)
 			}
 		}
@@ -191,26 +191,26 @@ func TestACommonListIsAskedForOnce(t *testing.T) {
 // nothing, others ask with their own.
 func TestACommonListOutlivesAnAccount(t *testing.T) {
 	t.Parallel()
-	inShop(t, func(s *shop) {
-		s.up.set(func() {
-			s.up.ask = func(call sdk.Call) sdk.Result {
+	inMemory(t, orders, func(w *world) {
+		w.up.set(func() {
+			w.up.ask = func(call sdk.Call) sdk.Result {
 				var account struct{ Username string }
 				if err := json.Unmarshal(call.Connection.Credentials, &account); err != nil || account.Username == "dead" {
 					return sdk.Result{Outcome: sdk.NotSent, Blame: sdk.BlameAccount, Detail: "refused"}
 				}
-				return sdk.Finished("", s.up.products)
+				return sdk.Finished("", w.up.products)
 			}
 		})
-		r := s.asks(productsPath, "type", "")
+		r := w.asks(productsPath, "type", "")
 		common := *r.Operation
 		common.Common = true
 		r.Operation = &common
-		s.connected(tenants.Platform, "dead", 2)
-		if _, err := s.Engine.Run(s.Context(), r); err == nil {
+		w.connected(tenants.Platform, "dead", 2)
+		if _, err := w.Engine.Run(w.Context(), r); err == nil {
 			t.Error("a dead account has answered")
 		}
-		s.connected(tenants.Platform, "another", 3)
-		if answer, err := s.Engine.Run(s.Context(), r); err != nil || answer.Finished == nil {
+		w.connected(tenants.Platform, "another", 3)
+		if answer, err := w.Engine.Run(w.Context(), r); err != nil || answer.Finished == nil {
 			t.Errorf("another account: %+v, %v", answer, err)
 		}
 	})

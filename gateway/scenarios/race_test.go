@@ -1,7 +1,6 @@
 package scenarios
 
 import (
-	"encoding/json"
 	"slices"
 	"sync"
 	"testing"
@@ -11,17 +10,10 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// onBoth runs a test on the memory and on the real store.
-func onBoth(t *testing.T, test func(*world)) {
-	t.Helper()
-	t.Run("memory", func(t *testing.T) { t.Parallel(); test(newWorld(t, newMemory(), handClock())) })
-	t.Run("database", func(t *testing.T) { t.Parallel(); test(newWorld(t, databaseFor(t), handClock())) })
-}
-
 // TestEqualCreatesAtOnce: fifty clients, one payment, one answer.
 func TestEqualCreatesAtOnce(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(w *world) {
+	onBoth(t, payments, func(w *world) {
 		answers := make([]said, 50)
 		var clients sync.WaitGroup
 		start := make(chan struct{})
@@ -57,7 +49,7 @@ func TestEqualCreatesAtOnce(t *testing.T) {
 // whoever comes next may try, under the same name, and never two at a time.
 func TestFreedAtOnce(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(w *world) {
+	onBoth(t, payments, func(w *world) {
 		var mu sync.Mutex
 		under := 0
 		w.up.before = func(sdk.Call) {
@@ -67,7 +59,7 @@ func TestFreedAtOnce(t *testing.T) {
 				w.Error("two calls at a time")
 			}
 		}
-		w.up.outcome = outcome{says: func(json.RawMessage) sdk.Result {
+		w.up.way = way{unmade: true, says: func(sdk.Call) sdk.Result {
 			mu.Lock()
 			defer mu.Unlock()
 			under--
@@ -96,7 +88,7 @@ func TestFreedAtOnce(t *testing.T) {
 // the call's own answer is being settled, in any order.
 func TestNewsRacesTheCall(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(w *world) {
+	onBoth(t, payments, func(w *world) {
 		var others sync.WaitGroup
 		w.up.after = func(call sdk.Call) {
 			w.up.pay(call.Reference, "p-"+call.Reference)
@@ -141,7 +133,7 @@ func TestNewsRacesTheCall(t *testing.T) {
 // one entry each.
 func TestNotificationsAtOnce(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(w *world) {
+	onBoth(t, payments, func(w *world) {
 		w.create("A")
 		m := w.stored("A")
 		facts := news(m)

@@ -11,13 +11,13 @@ import (
 )
 
 // mails are those that wait to be sent, of this stall.
-func (w *stall) mails() (own []movement.QueuedMail) {
+func (w *world) mails() (own []movement.QueuedMail) {
 	w.Helper()
 	var all []int
 	for b := range movement.Buckets {
 		all = append(all, b)
 	}
-	due, err := w.kept.DueMails(w.Context(), all, time.Time{}, w.now(), 1000)
+	due, err := w.keeper.DueMails(w.Context(), all, time.Time{}, w.now(), 1000)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -33,21 +33,21 @@ func (w *stall) mails() (own []movement.QueuedMail) {
 // both again and again.
 func TestAPaidSaleIsReceiptedOnce(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newCollections(t, keeperFor(t))
 	var woken atomic.Int32
 	w.MailCommitted = func() { woken.Add(1) }
 	m := w.sold("INV/1", 10_000)
 	w.sold("INV/2", 10_000)
 	w.pass(4 * time.Minute)
 	at := w.now()
-	w.till.write(paid("r1", m.Amount, at))
+	w.up.write(paid("r1", m.Amount, at))
 	for range 3 {
 		w.pass(readEvery)
 		w.status("INV/1")
 		w.status("INV/2")
 	}
 	w.pass(48 * time.Hour)
-	w.till.set(func() { w.till.through = w.now() })
+	w.up.set(func() { w.up.through = w.now() })
 	for range 3 {
 		w.pass(readEvery)
 		w.status("INV/2")
@@ -70,7 +70,7 @@ func TestAPaidSaleIsReceiptedOnce(t *testing.T) {
 // sent.
 func TestWhoGetsNoReceipt(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
+	w := newCollections(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)
 	m.State = movement.Succeeded
 	collections := kind.AddCollection(w.Lifecycle, w.reconciler)
@@ -89,7 +89,7 @@ func TestWhoGetsNoReceipt(t *testing.T) {
 	if got := collections.Receipt(t.Context(), m); !strings.HasPrefix(got.Subject, "[Test] ") {
 		t.Errorf("of test mode: %+v", got)
 	}
-	w.till.write(paid("r1", m.Amount, w.now()))
+	w.up.write(paid("r1", m.Amount, w.now()))
 	w.pass(readEvery)
 	w.status("INV/1")
 	if now := w.stored("INV/1"); now.State != movement.Succeeded || len(w.mails()) != 0 {

@@ -32,7 +32,7 @@ func TestARestoreLosesWhichProviderHasAPayment(t *testing.T) {
 	stands := func(s sdk.Status) func(*routed) {
 		return func(r *routed) {
 			for _, thing := range r.ups[other].things {
-				thing.standing = s
+				thing.ends = s
 			}
 		}
 	}
@@ -89,13 +89,13 @@ func TestARestoreLosesWhichProviderHasAPayment(t *testing.T) {
 				r.lose(cmp.Or(test.after, openedAfter))
 				test.then(r)
 
-				request := r.request(createPath, "a")
-				request.Operation, request.Route = operationIn(r.catalog, createPath), test.route
+				request := r.request("a")
+				request.Route = test.route
 				again := r.run(request)
 				r.want(again, test.word)
 				_, called := r.ups[provider].made()
-				if (called > 0) != test.anew || r.ups[other].calls[name] > 2 {
-					t.Errorf("it was made %d times at the first provider, and %d at the other", called, r.ups[other].calls[name])
+				if (called > 0) != test.anew || r.ups[other].called(name) > 2 {
+					t.Errorf("it was made %d times at the first provider, and %d at the other", called, r.ups[other].called(name))
 				}
 				if asked := r.ups[other].asked() + r.ups[provider].asked(); (asked == 0) != test.passed {
 					t.Errorf("providers were asked %d times", asked)
@@ -150,7 +150,7 @@ func TestWhatARestoreHasLostIsFound(t *testing.T) {
 func TestARestoreLosesALink(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, newMemory(), bubbleClock())
+		w := newWorld(t, payments, newMemory(), bubbleClock())
 		first := w.create("a")
 		w.want(first, "PENDING")
 		w.keeper = newMemory()

@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"encoding/json"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -22,32 +21,23 @@ const virtualAccounts = `{
 // the payment: in the creation and its replay, the status, the callback and the list.
 func TestOwnResultsAreTold(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
-		offered := catalogOf([]byte(virtualAccounts))
-		w.Engine = New(Dependencies{
-			Store: w.faults, Transfers: w.faults, Records: w.faults, Providers: w.up,
-			Accounts: w, Vault: openVault{}, Catalog: offered, Now: w.now, Log: slog.New(slog.DiscardHandler),
-			Committed: func() {}, Foreign: func(string) {},
-		})
+	inMemory(t, payments, func(w *world) {
+		w.catalog = catalogOf([]byte(virtualAccounts))
+		w.restart()
 		w.up.set(func() {
-			w.up.outcome = outcome{name: "numbered", makes: true, says: func(json.RawMessage) sdk.Result {
+			w.up.way = way{says: func(sdk.Call) sdk.Result {
 				return sdk.Result{Outcome: sdk.Pending, Data: json.RawMessage(`{"payment_url":"https://pay.example/1","va_number":"8808123400001"}`)}
 			}}
 		})
-		ask := func(path, reference string) said {
-			r := w.request(path, reference)
-			r.Operation = operationIn(offered, path)
-			return w.run(r)
-		}
-		first := ask(createPath, "A")
+		first := w.create("A")
 		w.want(first, "PENDING")
-		pending := ask(statusPath, "A")
+		pending := w.status("A")
 		made := w.stored("A")
 		if _, err := w.notify(tenants.Live, w.up.pay(made.UpstreamReference(), "pay-1")); err != nil {
 			t.Fatal(err)
 		}
 		w.pass(time.Minute)
-		replayed, paid := ask(createPath, "A"), ask(statusPath, "A")
+		replayed, paid := w.create("A"), w.status("A")
 		w.want(paid, "PAID")
 		if !replayed.replayed {
 			t.Error("the same request again was no replay")

@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,7 +16,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/override"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -80,22 +79,13 @@ func (p pair) Available(of host.Use, with sdk.Connection) error {
 // routed is a world of two providers, both connected.
 type routed struct {
 	*world
-	ups     pair
-	catalog *catalog.Catalog
+	ups pair
 }
 
 func newRouted(w *world) *routed {
-	r := &routed{world: w, ups: pair{provider: w.up, other: newUpstream(w.now)}, catalog: bothOffer()}
-	connections := w.account.Connections()
-	for _, c := range newAccount().Connections() {
-		c.MerchantID, c.Provider = w.account.ID(), other
-		connections = append(connections, c)
-	}
-	account, err := tenants.NewAccount(w.account.Merchant(), nil, connections, nil)
-	if err != nil {
-		w.Fatal(err)
-	}
-	w.account, w.others[account.ID()] = account, account
+	r := &routed{world: w, ups: pair{provider: w.up, other: newUpstream(payments, w.now)}}
+	r.catalog = bothOffer()
+	r.reconnected(append(w.account.Connections(), newAccount(w.account.ID(), other, "{}", 1).Connections()...))
 	r.restart()
 	return r
 }
@@ -103,17 +93,16 @@ func newRouted(w *world) *routed {
 // restart is a new process on the same database.
 func (r *routed) restart() {
 	r.world.restart()
-	r.ups[other].set(func() { r.ups[other].outcome = works })
-	r.Engine = New(Dependencies{
-		Store: r.faults, Transfers: r.faults, Records: r.faults, Providers: r.ups, Accounts: r.world, Vault: openVault{}, Catalog: r.catalog,
-		Now: r.now, Log: slog.New(slog.DiscardHandler), Committed: func() {}, Foreign: func(string) {},
-	})
+	r.ups[other].set(func() { r.ups[other].way = way{} })
+	r.made.Providers, r.made.Catalog = r.ups, r.catalog
+	r.Engine = New(r.made)
 }
 
 func (r *routed) ask(path, reference string, pairs ...any) said {
-	request := r.request(path, reference, pairs...)
-	request.Operation = operationIn(r.catalog, path)
-	return r.run(request)
+	if path == createPath {
+		return r.create(reference, pairs...)
+	}
+	return r.run(r.asks(path, append([]any{"external_id", reference}, pairs...)...))
 }
 
 // at checks where a movement is, and what each provider has of it.
@@ -133,39 +122,39 @@ func (r *routed) at(reference, want string, state movement.State, attempt int) m
 
 func routedInMemory(t *testing.T, test func(*routed)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(newRouted(newWorld(t, newMemory(), bubbleClock()))) })
+	synctest.Test(t, func(t *testing.T) { test(newRouted(newWorld(t, payments, newMemory(), bubbleClock()))) })
 }
 
-var notSent = outcomeNamed("not sent")
+var notSent = wayNamed("not sent")
 
 // The table of who gets a creation: by what the first provider does, what is answered,
 // and where the movement is then.
 func TestWhoServesACreation(t *testing.T) {
 	t.Parallel()
 	type row struct {
-		first, second outcome
+		first, second way
 		word          string
 		at            string
 		state         movement.State
 		attempt       int
 	}
 	rows := map[string]row{
-		"the first works":           {first: works, second: works, word: "PENDING", at: provider, state: movement.Pending, attempt: 1},
+		"the first works":           {first: way{}, second: way{}, word: "PENDING", at: provider, state: movement.Pending, attempt: 1},
 		"nothing sent to both":      {first: notSent, second: notSent, word: "PROVIDER_UNAVAILABLE no later", at: other, state: movement.NotSubmitted, attempt: 2},
-		"refused by the second":     {first: notSent, second: outcomeNamed("refused"), word: "DESTINATION_INVALID refused never", at: other, state: movement.Failed, attempt: 2},
-		"unknown of the second":     {first: notSent, second: outcomeNamed("unknown, made"), word: "PENDING", at: other, state: movement.Pending, attempt: 2},
-		"nothing sent to the first": {first: notSent, second: works, word: "PENDING", at: other, state: movement.Pending, attempt: 2},
+		"refused by the second":     {first: notSent, second: wayNamed("refused"), word: "DESTINATION_INVALID refused never", at: other, state: movement.Failed, attempt: 2},
+		"unknown of the second":     {first: notSent, second: wayNamed("unknown, made"), word: "PENDING", at: other, state: movement.Pending, attempt: 2},
+		"nothing sent to the first": {first: notSent, second: way{}, word: "PENDING", at: other, state: movement.Pending, attempt: 2},
 	}
-	for _, o := range outcomes {
-		if o.name != notSent.name {
-			rows["the first: "+o.name] = row{first: o, second: works, at: provider, attempt: 1}
+	for _, o := range ways[:payersWays] {
+		if !strings.HasPrefix(o.name, notSent.name) {
+			rows["the first: "+o.name] = row{first: o, second: way{}, at: provider, attempt: 1}
 		}
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			routedInMemory(t, func(r *routed) {
-				r.ups[provider].outcome, r.ups[other].outcome = row.first, row.second
+				r.ups[provider].way, r.ups[other].way = row.first, row.second
 				got := r.ask(createPath, "a")
 				if row.word == "" { // whatever it is, it stays with the first
 					m := r.stored("a")
@@ -244,8 +233,8 @@ func TestANewcomerIsNotTried(t *testing.T) {
 		// The first is down, and the second takes nothing until the route names it.
 		r.ups[provider].available, r.ups[other].available = nil, errors.New("down")
 		r.want(r.ask(createPath, "c"), "PROVIDER_UNAVAILABLE no later")
-		request := r.request(createPath, "c")
-		request.Operation, request.Route = operationIn(r.catalog, createPath), []string{other, provider}
+		request := r.request("c")
+		request.Route = []string{other, provider}
 		r.want(r.run(request), "PENDING")
 		if m := r.stored("c"); m.Provider != provider {
 			t.Errorf("it is at %s", m.Provider)
@@ -268,8 +257,8 @@ func TestWhoHasANewcomerAloneWaits(t *testing.T) {
 			}
 		}
 		r.wantListed(movement.ReasonAccount) // once
-		request := r.request(createPath, "a")
-		request.Operation, request.Route = operationIn(r.catalog, createPath), []string{other}
+		request := r.request("a")
+		request.Route = []string{other}
 		r.want(r.run(request), "PENDING")
 		r.at("a", other, movement.Pending, 1)
 	})
@@ -292,8 +281,8 @@ func TestThePolicyOrdersProviders(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			routedInMemory(t, func(r *routed) {
-				request := r.request(createPath, "a")
-				request.Operation, request.Route = operationIn(r.catalog, createPath), test.route
+				request := r.request("a")
+				request.Route = test.route
 				r.want(r.run(request), test.word)
 				if test.at != "" {
 					r.at("a", test.at, movement.Pending, 1)
@@ -305,19 +294,7 @@ func TestThePolicyOrdersProviders(t *testing.T) {
 
 // only leaves the connections of some providers.
 func (r *routed) only(providers ...tenants.Provider) {
-	var left []tenants.Connection
-	for _, c := range r.account.Connections() {
-		for _, p := range providers {
-			if c.Provider == p {
-				left = append(left, c)
-			}
-		}
-	}
-	account, err := tenants.NewAccount(r.account.Merchant(), nil, left, nil)
-	if err != nil {
-		r.Fatal(err)
-	}
-	r.account, r.others[account.ID()] = account, account
+	r.reconnected(slices.DeleteFunc(r.account.Connections(), func(c tenants.Connection) bool { return !slices.Contains(providers, c.Provider) }))
 }
 
 func TestAMovementStaysWithItsProvider(t *testing.T) {
@@ -369,11 +346,6 @@ func TestAProviderThatHasGoneIsAskedOfNobodyElse(t *testing.T) {
 			t.Error("another provider was asked")
 		}
 		// Nobody can be asked, so operators decide once it is overdue.
-		records, ok := r.keeper.(override.Records)
-		if !ok {
-			t.Fatal("the keeper keeps no overrides")
-		}
-		r.decidesWith(records)
 		r.pass(26 * time.Hour)
 		if err := r.Resolve(r.Context(), r.stored("a")); err == nil {
 			t.Error("nobody misses the provider")
@@ -396,7 +368,7 @@ func TestNothingIsAskedForEver(t *testing.T) {
 		r.ups[provider].available = errors.New("down")
 		r.want(r.ask(createPath, "a"), "PENDING")
 		lost := r.stored("a")
-		r.ups[other].set(func() { r.ups[other].things[lost.UpstreamReference()].standing = sdk.StatusExpired })
+		r.ups[other].set(func() { r.ups[other].things[" "+lost.UpstreamReference()].ends = sdk.StatusExpired })
 		r.pass(time.Hour)
 		r.want(r.ask(statusPath, "a"), "EXPIRED")
 		r.catalog = catalogOfBoth(provider, "third")
@@ -426,7 +398,7 @@ func TestARepetitionOfWhatTheOnlyProviderRefuses(t *testing.T) {
 		r.catalog = catalogOfBoth(other)
 		r.restart()
 		op := operationIn(r.catalog, createPath)
-		if wrong := op.Check(r.request(createPath, "a", "amount", more).Body); wrong != nil {
+		if wrong := op.Check(r.request("a", "amount", more).Body); wrong != nil {
 			t.Errorf("it is refused before its reference is looked up: %v", wrong)
 		}
 		if again := r.ask(createPath, "a", "amount", more); again.data != first.data || !again.replayed {
@@ -453,7 +425,7 @@ func TestAProcessEndsWhileItRoutes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			routedInMemory(t, func(r *routed) {
-				r.ups[provider].outcome = notSent
+				r.ups[provider].way = notSent
 				crashes(r)
 				if got := r.ask(createPath, "a"); !got.crashed {
 					t.Fatalf("it is answered %s", got.word())
@@ -483,7 +455,7 @@ func TestAProcessEndsWhileItRoutes(t *testing.T) {
 func TestANotificationOfTheFirstProvider(t *testing.T) {
 	t.Parallel()
 	routedInMemory(t, func(r *routed) {
-		r.ups[provider].outcome = notSent
+		r.ups[provider].way = notSent
 		r.want(r.ask(createPath, "a"), "PENDING")
 		m := r.at("a", other, movement.Pending, 2)
 		paid := sdk.StatusUpdate{Reference: m.UpstreamReference(), Status: sdk.StatusDone, Amount: m.Amount, Currency: "IDR", EventID: "pay-1"}
@@ -528,7 +500,7 @@ func TestANotificationMeetsAnotherProvider(t *testing.T) {
 	routedInMemory(t, func(r *routed) {
 		parked, goOn, told := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 		first := r.ups[provider]
-		first.outcome = notSent
+		first.way = notSent
 		first.before = func(call sdk.Call) {
 			var once sync.Once
 			r.faults.move = func(do func() (bool, error)) (bool, error) {
@@ -566,9 +538,9 @@ func TestANotificationMeetsAnotherProvider(t *testing.T) {
 
 func TestRoutingInTheDatabase(t *testing.T) {
 	t.Parallel()
-	s := databaseFor(t)
-	r := newRouted(newWorld(t, s, handClock()))
-	r.ups[provider].outcome = notSent
+	s := keeperFor(t)
+	r := newRouted(newWorld(t, payments, s, handClock()))
+	r.ups[provider].way = notSent
 	r.want(r.ask(createPath, "a"), "PENDING")
 	m := r.at("a", other, movement.Pending, 2)
 	notes, err := s.NotesOf(t.Context(), m.ID)
@@ -586,13 +558,13 @@ func TestRoutingInTheDatabase(t *testing.T) {
 // A replica that knows one provider alone still keeps to whom the policy allows.
 func TestThePolicyLeavesOutTheOnlyProvider(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		for i, route := range [][]string{{"another"}, {}} {
-			request := w.request(createPath, "a"+strconv.Itoa(i))
+			request := w.request("a" + strconv.Itoa(i))
 			request.Route = route
 			w.want(w.run(request), "PROVIDER_UNAVAILABLE no later")
 		}
-		request := w.request(createPath, "b")
+		request := w.request("b")
 		request.Route = []string{"another", provider}
 		w.want(w.run(request), "PENDING")
 	})

@@ -25,14 +25,14 @@ func TestShownPaymentIsAPromise(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inMemory(t, func(w *world) {
+			inMemory(t, payments, func(w *world) {
 				w.unanswered("A")
 				w.pass(15 * time.Second)
 				w.want(w.status("A"), "PENDING")
 				if m := w.stored("A"); m.State != movement.Acknowledged || m.Answered() {
 					t.Fatalf("shown, it is %s with the answer %s", m.State, m.Answer)
 				}
-				w.want(w.create("A"), "PROVIDER_TIMEOUT unknown lookup_first")
+				w.want(w.create("A"), timedOut)
 				proven(w)
 				w.want(w.status("A"), "FAILED")
 				w.want(w.cancel("A"), "FAILED")
@@ -54,9 +54,9 @@ func TestShownPaymentIsAPromise(t *testing.T) {
 // answered is answered as any other, with what there is to pay.
 func TestShownPaymentIsAnswered(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
-		w.up.outcome, w.up.find = outcomeNamed("unknown, made"), blind
-		w.want(w.create("A"), "PROVIDER_TIMEOUT unknown lookup_first")
+	inMemory(t, payments, func(w *world) {
+		w.up.way, w.up.find = wayNamed("unknown, made"), blind
+		w.want(w.create("A"), timedOut)
 		w.pass(15 * time.Second)
 		w.want(w.status("A"), "PENDING")
 		w.up.find = nil
@@ -72,10 +72,10 @@ func TestShownPaymentIsAnswered(t *testing.T) {
 // TestShownSaleIsAPromise is the same of a sale, whose amount is free at once.
 func TestShownSaleIsAPromise(t *testing.T) {
 	t.Parallel()
-	w := newStall(t, databaseFor(t))
-	w.till.answer = func(sdk.Call) sdk.Result { return sdk.DontKnow(sdk.BlameUpstream, "cut") }
-	w.till.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.StatusUpdate{Status: sdk.StatusNotFound} }
-	if s := w.sell("A", 50_000); s.word() != "PROVIDER_TIMEOUT unknown lookup_first" {
+	w := newCollections(t, keeperFor(t))
+	w.up.way = way{says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}
+	w.up.find = missing
+	if s := w.sell("A", 50_000); s.word() != timedOut {
 		t.Fatal(s.word())
 	}
 	w.pass(15 * time.Second)

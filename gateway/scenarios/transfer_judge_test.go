@@ -46,22 +46,22 @@ func TestQuoteSaysNo(t *testing.T) {
 		for _, reference := range []string{"A", ""} {
 			t.Run(name+" "+reference, func(t *testing.T) {
 				t.Parallel()
-				inPurses(t, func(p *purse) {
-					p.limits, p.up.quote = generous(), c.quote
-					r := p.transferring(reference)
-					a := p.sends(p.Engine, r)
-					p.want(a, c.word)
-					p.truthful(r, a)
-					p.wantCode(a, a.err.Code, fault.SentNo, c.fields...)
-					if _, there := p.latest(r); there || len(p.up.calls) > 0 || a.receipt != (movement.ID{}) {
-						p.Errorf("it is claimed: %t, called %d times", there, len(p.up.calls))
+				onBoth(t, transfers, func(w *world) {
+					w.limits, w.up.quote = generous(), c.quote
+					r := w.request(reference)
+					a := w.sends(w.Engine, r)
+					w.want(a, c.word)
+					w.truthful(r, a)
+					w.wantFault(a, a.err.Code, fault.SentNo, c.fields...)
+					if _, there := w.latest(r); there || len(w.up.calls) > 0 || a.receipt != (movement.ID{}) {
+						w.Errorf("it is claimed: %t, called %d times", there, len(w.up.calls))
 					}
-					p.wantListed(c.listed...)
-					p.wantTold()
-					p.up.quote = nil
+					w.wantListed(c.listed...)
+					w.wantTold()
+					w.up.quote = nil
 					r.Body["amount"] = number(2 * sending) // its reference is free for anything
-					p.want(p.sends(p.Engine, r), "Success")
-					p.wantMoved(1)
+					w.want(w.sends(w.Engine, r), "Success")
+					w.wantMoved(1)
 				})
 			})
 		}
@@ -72,16 +72,16 @@ func TestQuoteSaysNo(t *testing.T) {
 // exists is answered all the same.
 func TestTransferNotReady(t *testing.T) {
 	t.Parallel()
-	inPurses(t, func(p *purse) {
-		first := p.transfer("A")
-		p.up.available = errNoPlugin
-		p.want(p.transfer("B"), notSentLater)
-		p.wantSame(p.transfer("A"), first, 1)
-		p.up.available = nil
-		p.account = p.merchant() // of another provider alone
-		p.want(p.transfer("B"), notSentLater)
-		if len(p.up.quotes) != 1 {
-			p.Errorf("quoted %d times", len(p.up.quotes))
+	onBoth(t, transfers, func(w *world) {
+		first := w.create("A")
+		w.up.available = errNoPlugin
+		w.want(w.create("B"), notSentLater)
+		w.wantSame(w.create("A"), first, 1)
+		w.up.available = nil
+		w.account = w.merchant() // of another provider alone
+		w.want(w.create("B"), notSentLater)
+		if len(w.up.quotes) != 1 {
+			w.Errorf("quoted %d times", len(w.up.quotes))
 		}
 	})
 }
@@ -99,19 +99,19 @@ func TestFeeThatDiffers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inPurses(t, func(p *purse) {
-				p.up.quote = func(_ sdk.Quote, q sdk.Quoted) sdk.Quoted { q.Cost = c.cost; return q }
-				r := p.transferring("A")
-				a := p.sends(p.Engine, r)
-				p.want(a, "Success")
-				p.truthful(r, a)
-				p.transfer("A")
-				p.wantListed(c.listed...)
-				if m := p.stored("A"); m.Fee != bankFee || !strings.Contains(a.data, `"fee":2500`) {
-					p.Errorf("a fee of %v, answered %s", m.Fee, a.data)
+			onBoth(t, transfers, func(w *world) {
+				w.up.quote = func(_ sdk.Quote, q sdk.Quoted) sdk.Quoted { q.Cost = c.cost; return q }
+				r := w.request("A")
+				a := w.sends(w.Engine, r)
+				w.want(a, "Success")
+				w.truthful(r, a)
+				w.create("A")
+				w.wantListed(c.listed...)
+				if m := w.stored("A"); m.Fee != bankFee || !strings.Contains(a.data, `"fee":2500`) {
+					w.Errorf("a fee of %v, answered %s", m.Fee, a.data)
 				}
-				if p.addUp(); c.listed != nil && !strings.Contains(p.attention(movement.ReasonFee).Detail, "2500") {
-					p.Errorf("the operators read %q", p.attention(movement.ReasonFee).Detail)
+				if w.addUp(); c.listed != nil && !strings.Contains(w.exception(movement.ReasonFee).Detail, "2500") {
+					w.Errorf("the operators read %q", w.exception(movement.ReasonFee).Detail)
 				}
 			})
 		})
@@ -121,11 +121,11 @@ func TestFeeThatDiffers(t *testing.T) {
 // TestFeeIsKnownAfterACrash: also where the process ends in the call.
 func TestFeeIsKnownAfterACrash(t *testing.T) {
 	t.Parallel()
-	inPurses(t, func(p *purse) {
-		p.up.quote = func(_ sdk.Quote, q sdk.Quoted) sdk.Quoted { q.Cost = sending + bankFee + 4_000; return q }
-		p.up.before = func() { panic(crash{}) }
-		p.transfer("A")
-		p.wantListed(movement.ReasonFee)
+	onBoth(t, transfers, func(w *world) {
+		w.up.quote = func(_ sdk.Quote, q sdk.Quoted) sdk.Quoted { q.Cost = sending + bankFee + 4_000; return q }
+		w.up.before = func(sdk.Call) { panic(crash{}) }
+		w.create("A")
+		w.wantListed(movement.ReasonFee)
 	})
 }
 
@@ -148,33 +148,33 @@ func TestNameMatch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inPurses(t, func(p *purse) {
-				p.up.quote = func(_ sdk.Quote, q sdk.Quoted) sdk.Quoted { q.Name = c.told; return q }
+			onBoth(t, transfers, func(w *world) {
+				w.up.quote = func(_ sdk.Quote, q sdk.Quoted) sdk.Quoted { q.Name = c.told; return q }
 				var heard []map[string]any
-				p.reconsider = func(quote map[string]any) error {
+				w.reconsider = func(quote map[string]any) error {
 					heard = append(heard, quote)
 					return fault.New(fault.PolicyDenied, "The holder is somebody else.")
 				}
-				r := p.transferring("A", "account_name", c.given)
-				denied := p.sends(p.Engine, r)
-				p.wantCode(denied, fault.PolicyDenied, fault.SentNo)
-				if _, there := p.latest(r); there || denied.err.Message != "The holder is somebody else." || denied.err.Reference != "A" {
-					p.Errorf("claimed: %t; %v names %q", there, denied.err, denied.err.Reference)
+				r := w.request("A", "account_name", c.given)
+				denied := w.sends(w.Engine, r)
+				w.wantFault(denied, fault.PolicyDenied, fault.SentNo)
+				if _, there := w.latest(r); there || denied.err.Message != "The holder is somebody else." || denied.err.Reference != "A" {
+					w.Errorf("claimed: %t; %v names %q", there, denied.err, denied.err.Reference)
 				}
-				p.reconsider = func(quote map[string]any) error { heard = append(heard, quote); return nil }
-				r = p.transferring("A", "account_name", c.given)
-				a := p.sends(p.Engine, r)
-				p.truthful(r, a)
+				w.reconsider = func(quote map[string]any) error { heard = append(heard, quote); return nil }
+				r = w.request("A", "account_name", c.given)
+				a := w.sends(w.Engine, r)
+				w.truthful(r, a)
 				if !strings.HasSuffix(a.data, `"name_match":`+c.json+`}`) {
-					p.Errorf("answered %s", a.data)
+					w.Errorf("answered %s", a.data)
 				}
 				quote := map[string]any{"fee": int64(bankFee), "name_match": c.match}
 				if want := []map[string]any{quote, quote}; !reflect.DeepEqual(heard, want) {
-					p.Errorf("the policy heard %v, want %v", heard, want)
+					w.Errorf("the policy heard %v, want %v", heard, want)
 				}
-				p.wantSame(p.transfer("A", "account_name", c.given), a, 1)
+				w.wantSame(w.create("A", "account_name", c.given), a, 1)
 				if len(heard) != 2 {
-					p.Error("the policy is asked about a replay")
+					w.Error("the policy is asked about a replay")
 				}
 			})
 		})
@@ -184,12 +184,12 @@ func TestNameMatch(t *testing.T) {
 // TestReconsiderThatFails: what a policy can't judge is not claimed.
 func TestReconsiderThatFails(t *testing.T) {
 	t.Parallel()
-	inPurse(t, func(p *purse) {
-		p.reconsider = func(map[string]any) error { return errors.New("the policy is broken") }
+	inMemory(t, transfers, func(w *world) {
+		w.reconsider = func(map[string]any) error { return errors.New("the policy is broken") }
 		for _, reference := range []string{"A", ""} {
-			p.wantCode(p.transfer(reference), fault.Internal, fault.SentNo)
+			w.wantFault(w.create(reference), fault.Internal, fault.SentNo)
 		}
-		p.wantMoved(0)
+		w.wantMoved(0)
 	})
 }
 
@@ -200,24 +200,24 @@ func TestTransferStatus(t *testing.T) {
 		for _, reference := range []string{"A", ""} {
 			t.Run(path+" "+reference, func(t *testing.T) {
 				t.Parallel()
-				inPurses(t, func(p *purse) {
-					p.path, p.up.way = path, way{after: 5 * time.Minute}
-					p.want(p.transfer(reference), "Pending")
-					r := p.transferring(reference)
+				onBoth(t, transfers, func(w *world) {
+					w.path, w.up.way = path, way{after: 5 * time.Minute}
+					w.want(w.create(reference), "Pending")
+					r := w.request(reference)
 					for range 2 { // pending, and then done
-						m, _ := p.latest(r)
+						m, _ := w.latest(r)
 						names := map[string]string{"refId": m.ID.Compact(), "txId": m.ID.Compact(), "ref_id": m.ID.Compact(), "tx_id": m.ID.String()}
 						if reference != "" {
 							names["external_id"] = reference
 						}
 						for name, value := range names {
-							if a := p.stateOf(name, value); a.data != statusOf(m) || a.replayed {
-								p.Errorf("by %s: %s (%v), want %s", name, a.data, a.err, statusOf(m))
+							if a := w.statusBy(name, value); a.data != statusOf(m) || a.replayed {
+								w.Errorf("by %s: %s (%v), want %s", name, a.data, a.err, statusOf(m))
 							}
 						}
-						p.work(m.Reference, time.Hour)
+						w.work(m.Reference, time.Hour)
 					}
-					p.addUp()
+					w.addUp()
 				})
 			})
 		}
@@ -227,61 +227,61 @@ func TestTransferStatus(t *testing.T) {
 // TestTransferStatusOfNothing: what is not this merchant's in this mode is nowhere.
 func TestTransferStatusOfNothing(t *testing.T) {
 	t.Parallel()
-	inPurses(t, func(p *purse) {
-		p.transfer("A")
-		m := p.stored("A")
-		other := p.connected(p.merchant().ID(), 1)
+	onBoth(t, transfers, func(w *world) {
+		w.create("A")
+		m := w.stored("A")
+		other := w.connected(w.merchant().ID(), "", 1)
 		for _, name := range append([]string{"external_id"}, ourNames...) {
 			value := m.ID.Compact()
 			if name == "external_id" {
 				value = "A"
 			}
-			r := p.asks(transferStatusPath, name, value)
-			p.want(p.run(r), "Success")
+			r := w.asks(transferStatusPath, name, value)
+			w.want(w.run(r), "Success")
 			r.Identity.Mode = "test"
-			p.wantCode(p.run(r), fault.NotFound, fault.SentNo)
+			w.wantFault(w.run(r), fault.NotFound, fault.SentNo)
 			r.Identity.Mode, r.Identity.Account = "live", other
-			p.wantCode(p.run(r), fault.NotFound, fault.SentNo)
+			w.wantFault(w.run(r), fault.NotFound, fault.SentNo)
 			for _, stray := range []string{movement.NewID().Compact(), "x", strings.Repeat("0", 32)} {
-				p.wantCode(p.stateOf(name, stray), fault.NotFound, fault.SentNo)
+				w.wantFault(w.statusBy(name, stray), fault.NotFound, fault.SentNo)
 			}
 		}
-		p.wantCode(p.stateOf(), fault.InvalidRequest, fault.SentNo, "external_id")
-		p.up.way = wayNamed("not sent")
-		p.want(p.transfer("B"), notSentLater)
-		unsent := p.stored("B")
-		p.wantCode(p.stateOf("external_id", "B"), fault.NotFound, fault.SentNo)
-		p.wantCode(p.stateOf("txId", unsent.ID.Compact()), fault.NotFound, fault.SentNo)
+		w.wantFault(w.statusBy(), fault.InvalidRequest, fault.SentNo, "external_id")
+		w.up.way = wayNamed("not sent")
+		w.want(w.create("B"), notSentLater)
+		unsent := w.stored("B")
+		w.wantFault(w.statusBy("external_id", "B"), fault.NotFound, fault.SentNo)
+		w.wantFault(w.statusBy("txId", unsent.ID.Compact()), fault.NotFound, fault.SentNo)
 	})
 }
 
 // TestTransferStatusByManyNames: all must be those of one transfer.
 func TestTransferStatusByManyNames(t *testing.T) {
 	t.Parallel()
-	inPurses(t, func(p *purse) {
-		p.transfer("A")
-		p.transfer("B")
-		a, b := p.stored("A").ID.Compact(), p.stored("B").ID.Compact()
-		p.want(p.stateOf("external_id", "A", "refId", a, "txId", a), "Success")
-		p.wantCode(p.stateOf("external_id", "A", "refId", b), fault.InvalidRequest, fault.SentNo, "refId")
-		p.wantCode(p.stateOf("external_id", "A", "refId", a, "txId", "x"), fault.InvalidRequest, fault.SentNo, "txId")
-		p.wantCode(p.stateOf("refId", a, "txId", b), fault.InvalidRequest, fault.SentNo, "txId")
+	onBoth(t, transfers, func(w *world) {
+		w.create("A")
+		w.create("B")
+		a, b := w.stored("A").ID.Compact(), w.stored("B").ID.Compact()
+		w.want(w.statusBy("external_id", "A", "refId", a, "txId", a), "Success")
+		w.wantFault(w.statusBy("external_id", "A", "refId", b), fault.InvalidRequest, fault.SentNo, "refId")
+		w.wantFault(w.statusBy("external_id", "A", "refId", a, "txId", "x"), fault.InvalidRequest, fault.SentNo, "txId")
+		w.wantFault(w.statusBy("refId", a, "txId", b), fault.InvalidRequest, fault.SentNo, "txId")
 	})
 }
 
 // TestIdempotencyKeyIsTheReference of a transfer whose body has none.
 func TestIdempotencyKeyIsTheReference(t *testing.T) {
 	t.Parallel()
-	inPurses(t, func(p *purse) {
-		r := p.transferring("")
+	onBoth(t, transfers, func(w *world) {
+		r := w.request("")
 		r.IdempotencyKey = "A"
-		first := p.run(r)
+		first := w.run(r)
 		if !strings.Contains(first.data, `"external_id":"A"`) || first.receipt != (movement.ID{}) {
-			p.Errorf("answered %s, with the receipt %s", first.data, first.receipt)
+			w.Errorf("answered %s, with the receipt %s", first.data, first.receipt)
 		}
-		p.wantSame(p.run(r), first, 1)
-		p.wantSame(p.transfer("A"), first, 1)
-		p.wantNew(p.transfer(""), first, 2)
+		w.wantSame(w.run(r), first, 1)
+		w.wantSame(w.create("A"), first, 1)
+		w.wantNew(w.create(""), first, 2)
 	})
 }
 
@@ -289,13 +289,13 @@ func TestIdempotencyKeyIsTheReference(t *testing.T) {
 // reference has something, and nothing is sent or promised anew.
 func TestStoredTransfer(t *testing.T) {
 	t.Parallel()
-	for way, word := range map[string]string{"done": "Success", "pending, then done": "Pending", "refused": refusedNever, "unknown, moved": "Pending", "not sent": ""} {
+	for way, word := range map[string]string{"works": "Success", "pending, then done": "Pending", "refused": refusedNever, "unknown, made": "Pending", "not sent": ""} {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
-			inPurses(t, func(p *purse) {
-				p.up.way = wayNamed(way)
+			onBoth(t, transfers, func(w *world) {
+				w.up.way = wayNamed(way)
 				stored := func(reference string) string {
-					answer, found, err := p.Stored(p.Context(), p.transferring(reference))
+					answer, found, err := w.Stored(w.Context(), w.request(reference))
 					if !found {
 						return ""
 					}
@@ -305,25 +305,25 @@ func TestStoredTransfer(t *testing.T) {
 					} else if encoded, ok := answer.Data.(json.RawMessage); ok {
 						a.data = string(encoded)
 					}
-					p.truthful(p.transferring(reference), a)
+					w.truthful(w.request(reference), a)
 					if !a.replayed {
-						p.Error("it is not marked as a replay")
+						w.Error("it is not marked as a replay")
 					}
 					return a.word()
 				}
 				if got := stored("A"); got != "" {
-					p.Errorf("before there is one: %s", got)
+					w.Errorf("before there is one: %s", got)
 				}
-				p.transfer("A")
-				p.transfer("")
+				w.create("A")
+				w.create("")
 				if got := stored("A"); got != word {
-					p.Errorf("got %s, want %s", got, word)
+					w.Errorf("got %s, want %s", got, word)
 				}
 				if got := stored(""); got != "" {
-					p.Errorf("without a reference: %s", got)
+					w.Errorf("without a reference: %s", got)
 				}
-				if p.addUp(); len(p.up.calls) != 2 {
-					p.Errorf("called %d times", len(p.up.calls))
+				if w.addUp(); len(w.up.calls) != 2 {
+					w.Errorf("called %d times", len(w.up.calls))
 				}
 			})
 		})

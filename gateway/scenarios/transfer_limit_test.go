@@ -34,10 +34,10 @@ var beyondLimit = map[string]string{
 	"count to":  "The policy allows no more money out today: the daily number of transfers to this destination would be exceeded. The limit is ",
 }
 
-func (p *purse) wantBeyond(a said, what string) {
-	p.Helper()
+func (w *world) wantBeyond(a said, what string) {
+	w.Helper()
 	if a.err == nil || a.err.Code != fault.PolicyDenied || a.err.Sent != fault.SentNo || a.err.Retry != fault.RetryAfterChange || !strings.HasPrefix(a.err.Message, beyondLimit[what]) {
-		p.Errorf("got %s (%v), want %q", a.data, a.err, beyondLimit[what])
+		w.Errorf("got %s (%v), want %q", a.data, a.err, beyondLimit[what])
 	}
 }
 
@@ -49,33 +49,33 @@ func TestLimitsOfMoneyOut(t *testing.T) {
 	for what := range beyondLimit {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			inPurses(t, func(p *purse) {
-				p.path = walletPath
+			onBoth(t, transfers, func(w *world) {
+				w.path = walletPath
 				most := int64(3)
 				if what == "amount" || what == "amount to" {
 					most = 3 * int64(sending)
 				}
-				p.limits = upTo(what, most)
+				w.limits = upTo(what, most)
 				for i, phone := range written {
-					p.want(p.transfer(fmt.Sprint(i), "phone", phone), "Success")
+					w.want(w.create(fmt.Sprint(i), "phone", phone), "Success")
 				}
 				if what == "amount" || what == "amount to" {
-					p.wantBeyond(p.transfer("small", "amount", number(1)), what)
+					w.wantBeyond(w.create("small", "amount", number(1)), what)
 				}
-				p.wantBeyond(p.transfer("A"), what)
-				if _, there := p.latest(p.transferring("A")); there {
-					p.Error("what is denied is claimed")
+				w.wantBeyond(w.create("A"), what)
+				if _, there := w.latest(w.request("A")); there {
+					w.Error("what is denied is claimed")
 				}
-				p.want(p.transfer("1", "phone", written[1]), "Success") // a replay counts nothing
-				elsewhere := p.transfer("B", "phone", "081234567891")
+				w.want(w.create("1", "phone", written[1]), "Success") // a replay counts nothing
+				elsewhere := w.create("B", "phone", "081234567891")
 				if what == "amount" || what == "count" {
-					p.wantBeyond(elsewhere, what)
+					w.wantBeyond(elsewhere, what)
 				} else {
-					p.want(elsewhere, "Success")
+					w.want(elsewhere, "Success")
 				}
-				p.limits = policy.Limits{}
-				p.want(p.transfer("A"), "Success") // its reference stayed free
-				p.addUp()
+				w.limits = policy.Limits{}
+				w.want(w.create("A"), "Success") // its reference stayed free
+				w.addUp()
 			})
 		})
 	}
@@ -88,34 +88,34 @@ func TestLimitsExactly(t *testing.T) {
 	for what := range beyondLimit {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			acrossReplicas(t, func(p *purse, engines ...*Engine) {
-				p.path = walletPath
+			onReplicas(t, transfers, true, func(w *world, engines ...*Engine) {
+				w.path = walletPath
 				most := int64(room)
 				if what == "amount" || what == "amount to" {
 					most = room*int64(sending) + int64(sending) - 1
 				}
-				p.limits = upTo(what, most)
-				got := p.fifty(engines, func(i int) Request {
-					return p.transferring(fmt.Sprint(i), "phone", []string{"081234567890", "+6281234567890"}[i%2])
+				w.limits = upTo(what, most)
+				got := w.fifty(engines, func(i int) Request {
+					return w.request(fmt.Sprint(i), "phone", []string{"081234567890", "+6281234567890"}[i%2])
 				})
 				if got["Success"] != room || got["POLICY_DENIED no after_change"] != 50-room {
-					p.Errorf("%v", got)
+					w.Errorf("%v", got)
 				}
-				p.wantMoved(room)
+				w.wantMoved(room)
 			})
 		})
 	}
 }
 
 // fifty sends transfers at once on engines in turn, and counts what is answered.
-func (p *purse) fifty(engines []*Engine, request func(int) Request) map[string]int {
-	p.Helper()
+func (w *world) fifty(engines []*Engine, request func(int) Request) map[string]int {
+	w.Helper()
 	var running sync.WaitGroup
 	var mu sync.Mutex
 	got := map[string]int{}
 	for i := range 50 {
 		running.Go(func() {
-			word := p.sends(engines[i%len(engines)], request(i)).word()
+			word := w.sends(engines[i%len(engines)], request(i)).word()
 			mu.Lock()
 			defer mu.Unlock()
 			got[word]++
@@ -130,50 +130,51 @@ func (p *purse) fifty(engines []*Engine, request func(int) Request) map[string]i
 // or by a limit, and nothing stays counted.
 func TestLimitsWhileGivingBack(t *testing.T) {
 	t.Parallel()
-	acrossReplicas(t, func(p *purse, engines ...*Engine) {
-		p.up.way = wayNamed("refused")
+	onReplicas(t, transfers, false, func(w *world, engines ...*Engine) {
+		w.up.way = wayNamed("refused")
 		most, much := int64(3), 3*int64(sending)
-		p.limits = policy.Limits{Transfers: policy.TransferLimits{
+		w.limits = policy.Limits{Transfers: policy.TransferLimits{
 			Day: policy.Outflow{Count: &most, Amount: &much}, DestinationDay: policy.Outflow{Count: &most, Amount: &much},
 		}}
-		got := p.fifty(engines, func(i int) Request {
-			return p.transferring(fmt.Sprint(i), "account_no", fmt.Sprint(2460888500+i%3))
+		got := w.fifty(engines, func(i int) Request {
+			return w.request(fmt.Sprint(i), "account_no", fmt.Sprint(2460888500+i%3))
 		})
 		if got[refusedNever] < 3 || got[refusedNever]+got["POLICY_DENIED no after_change"] != 50 {
-			p.Errorf("%v", got)
+			w.Errorf("%v", got)
 		}
-		p.wantMoved(0)
-		p.up.way = way{}
+		w.wantMoved(0)
+		w.up.way = way{}
 		for i := range 3 {
-			p.want(p.transfer(fmt.Sprint("after", i)), "Success")
+			w.want(w.create(fmt.Sprint("after", i)), "Success")
 		}
-		p.wantBeyond(p.transfer("after3"), "amount")
+		w.wantBeyond(w.create("after3"), "amount")
 	})
 }
 
 // TestLimitsAreGivenBack when nothing has moved, and only then.
 func TestLimitsAreGivenBack(t *testing.T) {
 	t.Parallel()
-	for _, w := range ways {
-		t.Run(w.name, func(t *testing.T) {
+	for _, c := range ways {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			inPurses(t, func(p *purse) {
-				p.limits, p.up.way = upTo("count", 1), w.way
-				p.want(p.transfer("A"), w.word)
-				p.addUp()
-				p.up.way = way{}
-				if w.stands == movement.Failed || w.stands == movement.NotSubmitted {
-					p.want(p.transfer("B"), "Success")
+			onBoth(t, transfers, func(w *world) {
+				w.limits, w.up.way = upTo("count", 1), c
+				want := afterWay(transfers, "", c)
+				w.want(w.create("A"), want.word)
+				w.addUp()
+				w.up.way = way{}
+				if want.state == movement.Failed || want.state == movement.NotSubmitted {
+					w.want(w.create("B"), "Success")
 				} else {
-					p.wantBeyond(p.transfer("B"), "count")
+					w.wantBeyond(w.create("B"), "count")
 				}
-				p.work("A", 2*time.Hour)
-				p.addUp()
-				if m := p.stored("A"); m.State == movement.Failed {
-					p.limits = upTo("count", 2) // with B, where that was sent
-					p.want(p.transfer("C"), "Success")
+				w.work("A", 2*time.Hour)
+				w.addUp()
+				if m := w.stored("A"); m.State == movement.Failed {
+					w.limits = upTo("count", 2) // with B, where that was sent
+					w.want(w.create("C"), "Success")
 				}
-				p.addUp()
+				w.addUp()
 			})
 		})
 	}
@@ -182,30 +183,30 @@ func TestLimitsAreGivenBack(t *testing.T) {
 // TestALoweredLimit breaks no giving back, and holds from then on.
 func TestALoweredLimit(t *testing.T) {
 	t.Parallel()
-	inPurses(t, func(p *purse) {
-		p.limits = upTo("count", 5)
-		p.up.way = wayNamed("pending, then failed")
+	onBoth(t, transfers, func(w *world) {
+		w.limits = upTo("count", 5)
+		w.up.way = wayNamed("pending, then failed")
 		for i := range 4 {
-			p.want(p.transfer(fmt.Sprint(i)), "Pending")
+			w.want(w.create(fmt.Sprint(i)), "Pending")
 		}
-		p.up.way = way{}
-		p.limits = upTo("count", 1)
-		p.wantBeyond(p.transfer("A"), "count")
-		p.limits = upTo("count", 5)
-		p.want(p.transfer("B"), "Success")
-		p.limits = upTo("count", 2)
+		w.up.way = way{}
+		w.limits = upTo("count", 1)
+		w.wantBeyond(w.create("A"), "count")
+		w.limits = upTo("count", 5)
+		w.want(w.create("B"), "Success")
+		w.limits = upTo("count", 2)
 		for i := range 4 {
-			p.work(fmt.Sprint(i), 15*time.Minute)
-			if m := p.stored(fmt.Sprint(i)); m.State != movement.Failed {
-				p.Errorf("stands at %s", m.State)
+			w.work(fmt.Sprint(i), 15*time.Minute)
+			if m := w.stored(fmt.Sprint(i)); m.State != movement.Failed {
+				w.Errorf("stands at %s", m.State)
 			}
-			p.addUp()
+			w.addUp()
 		}
-		p.want(p.transfer("A"), "Success")
-		p.wantBeyond(p.transfer("C"), "count")
-		p.limits = upTo("count", 0)
-		p.wantBeyond(p.transfer("C"), "count")
-		p.addUp()
+		w.want(w.create("A"), "Success")
+		w.wantBeyond(w.create("C"), "count")
+		w.limits = upTo("count", 0)
+		w.wantBeyond(w.create("C"), "count")
+		w.addUp()
 	})
 }
 
@@ -213,59 +214,59 @@ func TestALoweredLimit(t *testing.T) {
 // day that it was taken from.
 func TestTheDaysEdge(t *testing.T) {
 	t.Parallel()
-	inPurses(t, func(p *purse) {
+	onBoth(t, transfers, func(w *world) {
 		zone := time.FixedZone("WIB", 7*60*60)
-		p.zone, p.limits = zone, upTo("count", 1)
-		midnight := p.now().In(zone).Truncate(time.Second)
+		w.zone, w.limits = zone, upTo("count", 1)
+		midnight := w.now().In(zone).Truncate(time.Second)
 		midnight = time.Date(midnight.Year(), midnight.Month(), midnight.Day()+1, 0, 0, 0, 0, zone)
-		p.pass(midnight.Add(-time.Millisecond).Sub(p.now()))
-		p.up.way = wayNamed("pending, then failed")
-		p.want(p.transfer("A"), "Pending")
-		p.wantBeyond(p.transfer("B"), "count")
-		p.up.way = way{}
-		p.pass(time.Millisecond)
-		p.want(p.transfer("B"), "Success")
-		p.wantBeyond(p.transfer("C"), "count")
-		p.work("A", time.Hour)
-		if m := p.stored("A"); m.State != movement.Failed || m.Usage[0].Period != midnight.AddDate(0, 0, -1).Format(time.DateOnly) {
-			p.Errorf("stands at %s, counted in %+v", m.State, m.Usage)
+		w.pass(midnight.Add(-time.Millisecond).Sub(w.now()))
+		w.up.way = wayNamed("pending, then failed")
+		w.want(w.create("A"), "Pending")
+		w.wantBeyond(w.create("B"), "count")
+		w.up.way = way{}
+		w.pass(time.Millisecond)
+		w.want(w.create("B"), "Success")
+		w.wantBeyond(w.create("C"), "count")
+		w.work("A", time.Hour)
+		if m := w.stored("A"); m.State != movement.Failed || m.Usage[0].Period != midnight.AddDate(0, 0, -1).Format(time.DateOnly) {
+			w.Errorf("stands at %s, counted in %+v", m.State, m.Usage)
 		}
-		p.wantBeyond(p.transfer("C"), "count") // the room is yesterday's
-		p.addUp()
-		p.pass(midnight.AddDate(0, 0, 1).Add(-time.Millisecond).Sub(p.now()))
-		p.wantBeyond(p.transfer("C"), "count")
-		p.pass(time.Millisecond)
-		p.want(p.transfer("C"), "Success")
-		p.addUp()
+		w.wantBeyond(w.create("C"), "count") // the room is yesterday's
+		w.addUp()
+		w.pass(midnight.AddDate(0, 0, 1).Add(-time.Millisecond).Sub(w.now()))
+		w.wantBeyond(w.create("C"), "count")
+		w.pass(time.Millisecond)
+		w.want(w.create("C"), "Success")
+		w.addUp()
 	})
 }
 
 // TestLimitsAreAMerchantsAndAModes own.
 func TestLimitsAreAMerchantsAndAModes(t *testing.T) {
 	t.Parallel()
-	inPurses(t, func(p *purse) {
-		p.limits = upTo("count", 1)
-		p.want(p.transfer("A"), "Success")
-		test, other := p.transferring("A"), p.transferring("A")
+	onBoth(t, transfers, func(w *world) {
+		w.limits = upTo("count", 1)
+		w.want(w.create("A"), "Success")
+		test, other := w.request("A"), w.request("A")
 		test.Identity.Mode = "test"
-		other.Identity.Account = p.connected(p.merchant().ID(), 1)
-		p.want(p.runOn(p.Engine, test), "Success")
-		p.want(p.runOn(p.Engine, other), "Success")
-		p.wantBeyond(p.transfer("B"), "count")
+		other.Identity.Account = w.connected(w.merchant().ID(), "", 1)
+		w.want(w.runOn(w.Engine, test), "Success")
+		w.want(w.runOn(w.Engine, other), "Success")
+		w.wantBeyond(w.create("B"), "count")
 	})
 }
 
 // TestADestinationOfNoName is told apart by the request's own words.
 func TestADestinationOfNoName(t *testing.T) {
 	t.Parallel()
-	inPurses(t, func(p *purse) {
-		p.limits = upTo("amount to", int64(sending))
-		p.up.quote = func(_ sdk.Quote, q sdk.Quoted) sdk.Quoted { q.Destination = ""; return q }
-		p.want(p.transfer("A"), "Success")
-		p.wantBeyond(p.transfer("B"), "amount to")
-		p.want(p.transfer("C", "account_no", "2460888510"), "Success")
-		p.want(p.transfer("D", "bank_code", "008"), "Success")
-		p.wantBeyond(p.transfer("E", "amount", number(money.Amount(1))), "amount to")
-		p.addUp()
+	onBoth(t, transfers, func(w *world) {
+		w.limits = upTo("amount to", int64(sending))
+		w.up.quote = func(_ sdk.Quote, q sdk.Quoted) sdk.Quoted { q.Destination = ""; return q }
+		w.want(w.create("A"), "Success")
+		w.wantBeyond(w.create("B"), "amount to")
+		w.want(w.create("C", "account_no", "2460888510"), "Success")
+		w.want(w.create("D", "bank_code", "008"), "Success")
+		w.wantBeyond(w.create("E", "amount", number(money.Amount(1))), "amount to")
+		w.addUp()
 	})
 }

@@ -12,11 +12,11 @@ import (
 )
 
 // lookedAt is when the provider was asked about a transfer, after its creation.
-func (p *purse) lookedAt(m movement.Movement) []time.Duration {
-	p.up.mu.Lock()
-	defer p.up.mu.Unlock()
+func (w *world) lookedAt(m movement.Movement) []time.Duration {
+	w.up.mu.Lock()
+	defer w.up.mu.Unlock()
 	var at []time.Duration
-	for _, asked := range p.up.lookups[m.UpstreamReference()] {
+	for _, asked := range w.up.asks[m.UpstreamReference()] {
 		at = append(at, asked.Sub(m.CreatedAt))
 	}
 	return at
@@ -26,7 +26,7 @@ func (p *purse) lookedAt(m movement.Movement) []time.Duration {
 func TestTransferLooks(t *testing.T) {
 	t.Parallel()
 	const s, min, h = time.Second, time.Minute, time.Hour
-	unknown := outcomeOf(sdk.DontKnow(sdk.BlameUpstream, "cut"))
+	unknown := cut
 	daily := []time.Duration{10 * s, 30 * s, 2 * min, 10 * min, h, 25 * h, 49 * h, 73 * h}
 	for name, c := range map[string]struct {
 		way    way
@@ -40,29 +40,29 @@ func TestTransferLooks(t *testing.T) {
 		"pending for days":                {way{after: 96 * h}, false, 0, daily, movement.Pending, []string{movement.ReasonUnresolved}},
 		"pending for an hour":             {way{after: h}, false, 0, daily[:5], movement.Succeeded, nil},
 		"unknown, nobody answers":         {way{says: unknown}, true, 0, daily, movement.Acknowledged, []string{movement.ReasonUnresolved}},
-		"unknown, moved":                  {way{says: unknown}, false, 0, daily[:1], movement.Succeeded, nil},
-		"unknown, moved late":             {way{slow: 55 * s, says: unknown}, false, 0, daily[:3], movement.Succeeded, nil},
+		"unknown, made":                   {way{says: unknown}, false, 0, daily[:1], movement.Succeeded, nil},
+		"unknown, made late":              {way{slow: 55 * s, says: unknown}, false, 0, daily[:3], movement.Succeeded, nil},
 		"unknown, fails":                  {way{after: min, fails: true, says: unknown}, false, 0, daily[:3], movement.Failed, nil},
-		"unknown, not moved":              {way{unmade: true, says: unknown}, false, 0, []time.Duration{10 * s, 30 * s, 2 * min, 2*min + 10*s}, movement.Failed, nil},
+		"unknown, not made":               {way{unmade: true, says: unknown}, false, 0, []time.Duration{10 * s, 30 * s, 2 * min, 2*min + 10*s}, movement.Failed, nil},
 		"unknown, not moved, looked late": {way{unmade: true, says: unknown}, false, 3 * h, []time.Duration{3*h + s, 3*h + 11*s}, movement.Failed, nil},
-		"unknown, moved, looked late":     {way{says: unknown}, false, 30 * h, []time.Duration{30*h + s}, movement.Succeeded, []string{movement.ReasonUnresolved}},
+		"unknown, made, looked late":      {way{says: unknown}, false, 30 * h, []time.Duration{30*h + s}, movement.Succeeded, []string{movement.ReasonUnresolved}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inPurses(t, func(p *purse) {
-				p.up.way = c.way
+			onBoth(t, transfers, func(w *world) {
+				w.up.way = c.way
 				if c.blind {
-					p.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameUpstream, "no answer") }
+					w.up.find = blind
 				}
-				p.transfer("A")
-				p.pass(c.away)
-				p.work("A", 73*h+min-c.away)
-				m := p.stored("A")
-				if got := p.lookedAt(m); !slices.Equal(got, c.want) || m.State != c.state {
-					p.Errorf("stands at %s, looked at after %v, want %v", m.State, got, c.want)
+				w.create("A")
+				w.pass(c.away)
+				w.work("A", 73*h+min-c.away)
+				m := w.stored("A")
+				if got := w.lookedAt(m); !slices.Equal(got, c.want) || m.State != c.state {
+					w.Errorf("stands at %s, looked at after %v, want %v", m.State, got, c.want)
 				}
-				p.wantListed(c.listed...)
-				p.addUp()
+				w.wantListed(c.listed...)
+				w.addUp()
 			})
 		})
 	}
@@ -72,114 +72,36 @@ func TestTransferLooks(t *testing.T) {
 // not earlier; it ends all the same when the provider knows.
 func TestTransferOpenForADay(t *testing.T) {
 	t.Parallel()
-	for name, w := range map[string]way{
+	for name, c := range map[string]way{
 		"pending": {after: 60 * time.Hour},
-		"unknown": {after: 60 * time.Hour, slow: 60 * time.Hour, says: outcomeOf(sdk.DontKnow(sdk.BlameUpstream, "cut"))},
+		"unknown": {after: 60 * time.Hour, slow: 60 * time.Hour, says: cut},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inPurses(t, func(p *purse) {
-				p.up.way = w
-				if w.says != nil {
-					p.up.find = func(l sdk.Lookup) sdk.StatusUpdate {
-						if f := p.up.payouts[l.Reference].stands(p.now()); f.Status != sdk.StatusNotFound {
+			onBoth(t, transfers, func(w *world) {
+				w.up.way = c
+				if c.says != nil {
+					w.up.find = func(l sdk.Lookup) sdk.StatusUpdate {
+						if f := w.up.things[" "+l.Reference].stands(w.now()); f.Status != sdk.StatusNotFound {
 							return f
 						}
 						return sdk.NoStatus(sdk.BlameUpstream, "no answer")
 					}
 				}
-				p.want(p.transfer("A"), "Pending")
-				p.work("A", 23*time.Hour)
-				p.wantListed()
-				p.work("A", 2*time.Hour+time.Minute)
-				p.wantListed(movement.ReasonUnresolved)
-				if a := p.attention(movement.ReasonUnresolved); a.Subject != p.stored("A").ID.String() || a.Provider != wallet1 || a.Detail == "" {
-					p.Errorf("the operators read %+v", a)
+				w.want(w.create("A"), "Pending")
+				w.work("A", 23*time.Hour)
+				w.wantListed()
+				w.work("A", 2*time.Hour+time.Minute)
+				w.wantListed(movement.ReasonUnresolved)
+				if a := w.exception(movement.ReasonUnresolved); a.Subject != w.stored("A").ID.String() || a.Provider != wallet1 || a.Detail == "" {
+					w.Errorf("the operators read %+v", a)
 				}
-				p.work("A", 72*time.Hour)
-				p.wantListed(movement.ReasonUnresolved)
-				p.want(p.transfer("A"), "Success")
-				p.wantMoved(1)
+				w.work("A", 72*time.Hour)
+				w.wantListed(movement.ReasonUnresolved)
+				w.want(w.create("A"), "Success")
+				w.wantMoved(1)
 			})
 		})
-	}
-}
-
-// transferNews are what a provider may say of a transfer, in whatever order and
-// however often.
-func transferNews(p *payout) map[string]sdk.StatusUpdate {
-	done, failed, open := p.says(sdk.StatusDone), p.says(sdk.StatusFailed), p.says(sdk.StatusPending)
-	again, more, less, free, dollars, stray, expired := done, done, done, done, done, done, open
-	again.EventID += "-again"
-	more.Amount, less.Amount, free.Amount, dollars.Currency = p.amount+1, p.amount-1, 0, "USD"
-	stray.Reference = ofAnotherRequest(p.reference)
-	expired.Status = sdk.StatusExpired
-	untold := failed
-	untold.Amount = 0
-	return map[string]sdk.StatusUpdate{
-		"done": done, "failed": failed, "open": open, "done again": again, "more": more, "less": less, "free": free, "dollars": dollars,
-		"stray": stray, "expired": expired, "failed, amount untold": untold,
-		"no word": {Reference: p.reference}, "not found": {Reference: p.reference, Status: sdk.StatusNotFound},
-	}
-}
-
-// TestTransferNews: notifications of a transfer.
-func TestTransferNews(t *testing.T) {
-	t.Parallel()
-	const taken = transferTaken + " Success"
-	good, bad := transferEnds+" Success", transferEnds+" Failed"
-	for says, c := range map[string]struct {
-		word   string
-		listed []string
-		events []string
-	}{
-		"open; open":                   {"Pending", nil, nil},
-		"done":                         {"Success", nil, []string{good}},
-		"done; done; open; done":       {"Success", nil, []string{good}},
-		"open; done; open":             {"Success", nil, []string{good}},
-		"done; done again":             {"Success", []string{movement.ReasonContradiction}, []string{good}},
-		"failed":                       {"Failed", nil, []string{bad}},
-		"failed, amount untold":        {"Failed", nil, []string{bad}},
-		"failed; failed; open":         {"Failed", nil, []string{bad}},
-		"failed; done":                 {"Failed", []string{movement.ReasonContradiction}, []string{bad}},
-		"failed; done; done":           {"Failed", []string{movement.ReasonContradiction}, []string{bad}},
-		"done; failed":                 {"Success", []string{movement.ReasonReversed}, []string{good, taken}},
-		"done; failed, amount untold":  {"Success", []string{movement.ReasonReversed}, []string{good, taken}},
-		"done; failed; failed":         {"Success", []string{movement.ReasonReversed}, []string{good, taken}},
-		"done; failed; done":           {"Success", []string{movement.ReasonReversed}, []string{good, taken}},
-		"more":                         {"Pending", []string{movement.ReasonAmount}, nil},
-		"less; less; done":             {"Success", []string{movement.ReasonAmount}, []string{good}},
-		"free":                         {"Pending", []string{movement.ReasonAmount}, nil},
-		"done; more":                   {"Success", []string{movement.ReasonAmount}, []string{good}},
-		"dollars":                      {"Pending", []string{movement.ReasonCurrency}, nil},
-		"stray":                        {"Pending", []string{movement.ReasonContradiction}, nil},
-		"expired":                      {"Pending", []string{movement.ReasonContradiction}, nil},
-		"no word; not found; done":     {"Success", nil, []string{good}},
-		"failed; done; failed; failed": {"Failed", []string{movement.ReasonContradiction}, []string{bad}},
-	} {
-		for _, path := range []string{walletPath, bankPath} {
-			t.Run(path+", "+says, func(t *testing.T) {
-				t.Parallel()
-				inPurse(t, func(p *purse) {
-					p.path = path
-					p.up.way = way{after: time.Second, fails: strings.HasPrefix(says, "failed")}
-					p.want(p.transfer("A"), "Pending")
-					m := p.stored("A")
-					p.pass(time.Second)
-					for what := range strings.SplitSeq(says, "; ") {
-						p.hears(transferNews(p.up.payouts[m.UpstreamReference()])[what])
-						p.pass(time.Second)
-					}
-					if p.stored("A").State == movement.Pending {
-						p.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameUpstream, "no answer") }
-					}
-					p.want(p.stateOf("external_id", "A"), c.word)
-					p.wantListed(c.listed...)
-					p.wantTold(c.events...)
-					p.addUp()
-				})
-			})
-		}
 	}
 }
 
@@ -191,25 +113,25 @@ func TestTransferTakenBack(t *testing.T) {
 		for _, reference := range []string{"A", ""} {
 			t.Run(path+" "+reference, func(t *testing.T) {
 				t.Parallel()
-				inPurses(t, func(p *purse) {
-					p.path, p.limits = path, generous()
-					r := p.transferring(reference)
-					first := p.sends(p.Engine, r)
-					m, _ := p.latest(r)
-					p.pass(time.Hour)
-					back := p.up.payouts[m.UpstreamReference()].says(sdk.StatusFailed)
-					back.At = p.now().Add(-time.Minute)
-					p.hears(back)
-					p.hears(back)
-					m, _ = p.latest(r)
-					if a := p.stateOf("refId", m.ID.Compact()); a.data != statusOf(m) || !strings.Contains(a.data, `"reversed_at":"`+lifecycle.Stamp(back.At)+`"`) {
-						p.Errorf("the status is %s, want %s", a.data, statusOf(m))
+				onBoth(t, transfers, func(w *world) {
+					w.path, w.limits = path, generous()
+					r := w.request(reference)
+					first := w.sends(w.Engine, r)
+					m, _ := w.latest(r)
+					w.pass(time.Hour)
+					back := w.up.things[" "+m.UpstreamReference()].says(sdk.StatusFailed)
+					back.At = w.now().Add(-time.Minute)
+					w.hear(back)
+					w.hear(back)
+					m, _ = w.latest(r)
+					if a := w.statusBy("refId", m.ID.Compact()); a.data != statusOf(m) || !strings.Contains(a.data, `"reversed_at":"`+lifecycle.Stamp(back.At)+`"`) {
+						w.Errorf("the status is %s, want %s", a.data, statusOf(m))
 					}
-					p.wantTold(transferEnds+" Success", transferTaken+" Success")
-					p.wantListed(movement.ReasonReversed)
-					p.wantSame(p.sends(p.Engine, r), first, 1) // and it counts against the limits of its day
-					p.work(m.Reference, 72*time.Hour)
-					p.addUp()
+					w.wantTold(transferEnds+" Success", transferTaken+" Success")
+					w.wantListed(movement.ReasonReversed)
+					w.wantSame(w.sends(w.Engine, r), first, 1) // and it counts against the limits of its day
+					w.work(m.Reference, 72*time.Hour)
+					w.addUp()
 				})
 			})
 		}
@@ -220,19 +142,19 @@ func TestTransferTakenBack(t *testing.T) {
 // called failed on a guess.
 func TestVanishedTransfer(t *testing.T) {
 	t.Parallel()
-	inPurses(t, func(p *purse) {
-		p.up.way = way{after: 72 * time.Hour}
-		p.want(p.transfer("A"), "Pending")
-		p.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.StatusUpdate{Status: sdk.StatusNotFound} }
-		p.work("A", 50*time.Hour)
-		if m := p.stored("A"); m.State != movement.Pending {
-			p.Errorf("stands at %s", m.State)
+	onBoth(t, transfers, func(w *world) {
+		w.up.way = way{after: 72 * time.Hour}
+		w.want(w.create("A"), "Pending")
+		w.up.find = missing
+		w.work("A", 50*time.Hour)
+		if m := w.stored("A"); m.State != movement.Pending {
+			w.Errorf("stands at %s", m.State)
 		}
-		p.wantListed(movement.ReasonUnresolved, movement.ReasonVanished)
-		p.up.find = nil
-		p.work("A", 50*time.Hour)
-		p.want(p.transfer("A"), "Success")
-		p.addUp()
+		w.wantListed(movement.ReasonUnresolved, movement.ReasonVanished)
+		w.up.find = nil
+		w.work("A", 50*time.Hour)
+		w.want(w.create("A"), "Success")
+		w.addUp()
 	})
 }
 
@@ -240,41 +162,41 @@ func TestVanishedTransfer(t *testing.T) {
 // may be another.
 func TestNotFoundOnAnotherConnection(t *testing.T) {
 	t.Parallel()
-	inPurses(t, func(p *purse) {
-		p.up.way = wayNamed("unknown, not moved")
-		p.want(p.transfer("A"), "Pending")
-		p.connected(p.account.ID(), 2)
-		p.work("A", 26*time.Hour)
-		if m := p.stored("A"); m.State != movement.Acknowledged {
-			p.Errorf("stands at %s", m.State)
+	onBoth(t, transfers, func(w *world) {
+		w.up.way = wayNamed("unknown, not made")
+		w.want(w.create("A"), "Pending")
+		w.connected(w.account.ID(), "", 2)
+		w.work("A", 26*time.Hour)
+		if m := w.stored("A"); m.State != movement.Acknowledged {
+			w.Errorf("stands at %s", m.State)
 		}
-		p.wantListed(movement.ReasonUnresolved)
-		p.connected(p.account.ID(), 1)
-		p.work("A", 72*time.Hour)
-		p.want(p.transfer("A"), unsentNever)
-		p.wantMoved(0)
+		w.wantListed(movement.ReasonUnresolved)
+		w.connected(w.account.ID(), "", 1)
+		w.work("A", 72*time.Hour)
+		w.want(w.create("A"), unsentNever)
+		w.wantMoved(0)
 	})
 }
 
 // TestNotFoundTooSoonAfterNotFound is no second proof, whoever asks.
 func TestNotFoundTooSoonAfterNotFound(t *testing.T) {
 	t.Parallel()
-	inPurses(t, func(p *purse) {
-		p.up.way = wayNamed("unknown, not moved")
-		p.want(p.transfer("A"), "Pending")
-		p.pass(time.Minute + sendWindow + 2*movement.ClockSkew) // when not found begins to count
+	onBoth(t, transfers, func(w *world) {
+		w.up.way = wayNamed("unknown, not made")
+		w.want(w.create("A"), "Pending")
+		w.pass(time.Minute + sendWindow + 2*movement.ClockSkew) // when not found begins to count
 		for _, c := range []struct {
 			pass time.Duration
 			word string
 		}{{0, "Pending"}, {6 * time.Second, "Pending"}, {3 * time.Second, "Pending"}, {2 * time.Second, "Failed"}} {
-			p.pass(c.pass)
-			p.want(p.stateOf("external_id", "A"), c.word)
+			w.pass(c.pass)
+			w.want(w.statusBy("external_id", "A"), c.word)
 		}
 		const s, proven = time.Second, time.Minute + sendWindow + 2*movement.ClockSkew
-		if got := p.lookedAt(p.stored("A")); !slices.Equal(got, []time.Duration{proven, proven + 6*s, proven + 11*s}) {
-			p.Errorf("looked at after %v", got)
+		if got := w.lookedAt(w.stored("A")); !slices.Equal(got, []time.Duration{proven, proven + 6*s, proven + 11*s}) {
+			w.Errorf("looked at after %v", got)
 		}
-		p.wantMoved(0)
+		w.wantMoved(0)
 	})
 }
 
@@ -285,29 +207,29 @@ func TestStatusPromises(t *testing.T) {
 	for _, path := range []string{walletPath, bankPath} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
-			inPurses(t, func(p *purse) {
-				p.path = path
-				p.up.before = func() { panic(crash{}) }
-				p.transfer("A")
-				p.restart()
-				m := p.stored("A")
+			onBoth(t, transfers, func(w *world) {
+				w.path = path
+				w.up.before = func(sdk.Call) { panic(crash{}) }
+				w.create("A")
+				w.restart()
+				m := w.stored("A")
 				for range 4 { // asked often, the provider is looked at once in 5 s
-					p.pass(2 * time.Second)
-					if a := p.stateOf("refId", m.ID.Compact()); a.data != statusOf(m) {
-						p.Errorf("the status is %s, want %s", a.data, statusOf(m))
+					w.pass(2 * time.Second)
+					if a := w.statusBy("refId", m.ID.Compact()); a.data != statusOf(m) {
+						w.Errorf("the status is %s, want %s", a.data, statusOf(m))
 					}
 				}
-				p.promised["A"] = struct{}{}
-				if m = p.stored("A"); string(m.Answer) != answerOf(m) || m.State != movement.Acknowledged {
-					p.Errorf("stands at %s, answered %s, want %s", m.State, m.Answer, answerOf(m))
+				w.promised["A"] = struct{}{}
+				if m = w.stored("A"); string(m.Answer) != answerOf(m) || m.State != movement.Acknowledged {
+					w.Errorf("stands at %s, answered %s, want %s", m.State, m.Answer, answerOf(m))
 				}
-				if got := p.lookedAt(m); len(got) != 1 || got[0] != 6*time.Second {
-					p.Errorf("looked at after %v", got)
+				if got := w.lookedAt(m); len(got) != 1 || got[0] != 6*time.Second {
+					w.Errorf("looked at after %v", got)
 				}
-				p.work("A", time.Hour)
-				p.want(p.stateOf("external_id", "A"), "Failed")
-				p.wantTold(transferEnds + " Failed")
-				p.addUp()
+				w.work("A", time.Hour)
+				w.want(w.statusBy("external_id", "A"), "Failed")
+				w.wantTold(transferEnds + " Failed")
+				w.addUp()
 			})
 		})
 	}
@@ -317,36 +239,36 @@ func TestStatusPromises(t *testing.T) {
 // read before another poll proves nothing: that one may have sent it.
 func TestAbsentAndSentAgain(t *testing.T) {
 	t.Parallel()
-	inPurses(t, func(p *purse) {
-		op := *transfersOf(p.path)
+	onBoth(t, transfers, func(w *world) {
+		op := *transfersOf(w.path)
 		op.Rules.Resubmits, op.Rules.ResubmitWithin, op.Rules.BuysWithin = true, time.Hour, time.Hour
-		p.up.way = wayNamed("unknown, not moved")
-		p.want(p.transfer("A"), "Pending")
-		c, err := p.Reconnect(p.Context(), &op, p.stored("A"))
+		w.up.way = wayNamed("unknown, not made")
+		w.want(w.create("A"), "Pending")
+		c, err := w.Reconnect(w.Context(), &op, w.stored("A"))
 		if err != nil {
-			p.Fatal(err)
+			w.Fatal(err)
 		}
 		asks := func(after time.Duration) movement.State {
-			p.pass(after)
-			if _, err := p.Poll(p.Context(), &op, p.stored("A"), c); err != nil {
-				p.Fatal(err)
+			w.pass(after)
+			if _, err := w.Poll(w.Context(), &op, w.stored("A"), c); err != nil {
+				w.Fatal(err)
 			}
-			return p.stored("A").State
+			return w.stored("A").State
 		}
 		asks(2 * time.Minute)
-		p.faults.move = func(do func() (bool, error)) (bool, error) {
-			p.faults.move = nil
-			m := p.stored("A")
-			if ours, err := p.keeper.Poll(p.Context(), m, p.now(), m.PolledAt, p.now().Add(time.Minute)); err != nil || !ours {
-				p.Errorf("another poll: %t, %v", ours, err)
+		w.faults.move = func(do func() (bool, error)) (bool, error) {
+			w.faults.move = nil
+			m := w.stored("A")
+			if ours, err := w.keeper.Poll(w.Context(), m, w.now(), m.PolledAt, w.now().Add(time.Minute)); err != nil || !ours {
+				w.Errorf("another poll: %t, %v", ours, err)
 			}
 			return do()
 		}
-		if state := asks(11 * time.Second); state != movement.Acknowledged || p.faults.move != nil {
-			p.Errorf("stands at %s after another poll", state)
+		if state := asks(11 * time.Second); state != movement.Acknowledged || w.faults.move != nil {
+			w.Errorf("stands at %s after another poll", state)
 		}
 		if state := asks(2 * time.Minute); state != movement.Failed {
-			p.Errorf("stands at %s when nothing came between", state)
+			w.Errorf("stands at %s when nothing came between", state)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"testing"
@@ -14,18 +15,18 @@ const clients = 5
 
 // atOnce sends so many equal transfers at once on engines in turn. The one that
 // is sent waits at the provider until all others are answered.
-func (p *purse) atOnce(reference string, engines ...*Engine) (first said, others []said) {
-	p.Helper()
+func (w *world) atOnce(reference string, engines ...*Engine) (first said, others []said) {
+	w.Helper()
 	var running, answered sync.WaitGroup
 	answers := make(chan said, clients)
 	answered.Add(clients - 1)
-	p.up.set(func() {
-		p.up.before = func() { answered.Wait() }
+	w.up.set(func() {
+		w.up.before = func(sdk.Call) { answered.Wait() }
 	})
 	for i := range clients {
-		r := p.transferring(reference)
+		r := w.request(reference)
 		running.Go(func() {
-			a := p.sends(engines[i%len(engines)], r)
+			a := w.sends(engines[i%len(engines)], r)
 			if a.err != nil && a.err.Code == "IN_PROGRESS" {
 				answered.Done()
 			}
@@ -33,7 +34,7 @@ func (p *purse) atOnce(reference string, engines ...*Engine) (first said, others
 		})
 	}
 	running.Wait()
-	p.up.set(func() { p.up.before = nil })
+	w.up.set(func() { w.up.before = nil })
 	close(answers)
 	for a := range answers {
 		if a.err != nil && a.err.Code == "IN_PROGRESS" {
@@ -53,41 +54,41 @@ func TestEqualTransfersAtOnce(t *testing.T) {
 		way, first, later string
 		calls             int
 	}{
-		{"done", "Success", "Success", 1},
+		{"works", "Success", "Success", 1},
 		{"pending, then done", "Pending", "Pending", 1},
 		{"refused", refusedNever, refusedNever, 1},
-		{"unknown, moved", "Pending", "Pending", 1},
-		{"unknown, not moved", "Pending", "Pending", 1},
+		{"unknown, made", "Pending", "Pending", 1},
+		{"unknown, not made", "Pending", "Pending", 1},
 		{"not sent", notSentLater, "Success", 2}, // it is free again
 	} {
 		for _, reference := range []string{"A", ""} {
 			t.Run(c.way+" "+reference, func(t *testing.T) {
 				t.Parallel()
-				acrossReplicas(t, func(p *purse, engines ...*Engine) {
-					p.limits, p.up.way = generous(), wayNamed(c.way)
-					first, others := p.atOnce(reference, engines...)
-					p.want(first, c.first)
+				onReplicas(t, transfers, true, func(w *world, engines ...*Engine) {
+					w.limits, w.up.way = generous(), wayNamed(c.way)
+					first, others := w.atOnce(reference, engines...)
+					w.want(first, c.first)
 					if len(others) != clients-1 {
-						p.Errorf("%d others", len(others))
+						w.Errorf("%d others", len(others))
 					}
 					for _, a := range others {
 						if a.word() != "IN_PROGRESS no later" || a.err.Reference != reference || a.err.RetryAt.IsZero() {
-							p.Errorf("another is answered %s (%v), to come back at %v", a.word(), a.err, a.err.RetryAt)
+							w.Errorf("another is answered %s (%v), to come back at %v", a.word(), a.err, a.err.RetryAt)
 						}
 					}
-					p.addUp()
-					p.up.set(func() { p.up.way.says, p.up.way.unmade = nil, false })
+					w.addUp()
+					w.up.set(func() { w.up.way.says, w.up.way.unmade = nil, false })
 					for i := range clients {
-						r := p.transferring(reference)
-						a := p.sends(engines[i%len(engines)], r)
-						p.want(a, c.later)
-						p.truthful(r, a)
+						r := w.request(reference)
+						a := w.sends(engines[i%len(engines)], r)
+						w.want(a, c.later)
+						w.truthful(r, a)
 						if again := i > 0 || c.calls == 1; a.replayed != again {
-							p.Errorf("answer %d is a replay: %t", i, a.replayed)
+							w.Errorf("answer %d is a replay: %t", i, a.replayed)
 						}
 					}
-					if p.addUp(); len(p.up.calls) != c.calls {
-						p.Errorf("called %d times", len(p.up.calls))
+					if w.addUp(); len(w.up.calls) != c.calls {
+						w.Errorf("called %d times", len(w.up.calls))
 					}
 				})
 			})
@@ -99,21 +100,21 @@ func TestEqualTransfersAtOnce(t *testing.T) {
 // whatever became of the first.
 func TestDifferentUnderOneReference(t *testing.T) {
 	t.Parallel()
-	for _, way := range []string{"done", "pending, then done", "refused", "unknown, moved"} {
+	for _, way := range []string{"works", "pending, then done", "refused", "unknown, made"} {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
-			inPurses(t, func(p *purse) {
-				p.up.way = wayNamed(way)
-				p.up.after = func() {
-					p.up.after = nil
-					p.wantCode(p.transfer("A", "amount", number(sending+1)), "DUPLICATE_REFERENCE", "no", "amount")
+			onBoth(t, transfers, func(w *world) {
+				w.up.way = wayNamed(way)
+				w.up.after = func(sdk.Call) {
+					w.up.after = nil
+					w.wantFault(w.create("A", "amount", number(sending+1)), "DUPLICATE_REFERENCE", "no", "amount")
 				}
-				p.transfer("A")
-				p.wantCode(p.transfer("A", "account_no", "246 088 8509"), "DUPLICATE_REFERENCE", "no", "account_no")
-				p.path = walletPath
-				p.wantCode(p.transfer("A"), "DUPLICATE_REFERENCE", "no", "path", "account_name", "account_no", "bank_code", "phone")
-				if p.addUp(); len(p.up.calls) != 1 || len(p.up.quotes) != 1 {
-					p.Errorf("called %d times, quoted %d times", len(p.up.calls), len(p.up.quotes))
+				w.create("A")
+				w.wantFault(w.create("A", "account_no", "246 088 8509"), "DUPLICATE_REFERENCE", "no", "account_no")
+				w.path = walletPath
+				w.wantFault(w.create("A"), "DUPLICATE_REFERENCE", "no", "path", "account_name", "account_no", "bank_code", "phone")
+				if w.addUp(); len(w.up.calls) != 1 || len(w.up.quotes) != 1 {
+					w.Errorf("called %d times, quoted %d times", len(w.up.calls), len(w.up.quotes))
 				}
 			})
 		})
@@ -128,25 +129,25 @@ func TestProgressEnds(t *testing.T) {
 	for _, reference := range []string{"A", ""} {
 		t.Run("reference "+reference, func(t *testing.T) {
 			t.Parallel()
-			inPurses(t, func(p *purse) {
-				p.up.before = func() { panic(crash{}) }
-				p.transfer(reference)
-				p.restart()
-				r := p.transferring(reference)
-				p.pass(sendWindow + timeout - time.Millisecond)
-				p.want(p.sends(p.Engine, r), "IN_PROGRESS no later")
-				p.pass(time.Millisecond)
-				a := p.sends(p.Engine, r)
-				p.want(a, "Pending")
-				p.truthful(r, a)
-				p.work(p.keyOfRequest(r).Reference, time.Hour)
-				if m, _ := p.latest(r); m.State != movement.Failed || m.Attempt != 1 {
-					p.Errorf("stands at %s, attempt %d", m.State, m.Attempt)
+			onBoth(t, transfers, func(w *world) {
+				w.up.before = func(sdk.Call) { panic(crash{}) }
+				w.create(reference)
+				w.restart()
+				r := w.request(reference)
+				w.pass(sendWindow + timeout - time.Millisecond)
+				w.want(w.sends(w.Engine, r), "IN_PROGRESS no later")
+				w.pass(time.Millisecond)
+				a := w.sends(w.Engine, r)
+				w.want(a, "Pending")
+				w.truthful(r, a)
+				w.work(w.keyOfRequest(r).Reference, time.Hour)
+				if m, _ := w.latest(r); m.State != movement.Failed || m.Attempt != 1 {
+					w.Errorf("stands at %s, attempt %d", m.State, m.Attempt)
 				}
-				p.want(p.sends(p.Engine, r), unsentNever)
-				p.wantTold(transferEnds + " Failed")
-				if p.addUp(); p.up.total() != 0 {
-					p.Error("it has moved")
+				w.want(w.sends(w.Engine, r), unsentNever)
+				w.wantTold(transferEnds + " Failed")
+				if w.addUp(); w.up.total() != 0 {
+					w.Error("it has moved")
 				}
 			})
 		})
@@ -160,63 +161,69 @@ func TestPausedBeforeItIsSent(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		span     time.Duration
-		promises func(*purse, Request) said // while it is stopped; nil for nobody
+		promises func(*world, Request) said // while it is stopped; nil for nobody
 		word     string
 		state    movement.State
 	}{
 		"for a moment":                {sendWindow - time.Second, nil, "Success", movement.Succeeded},
 		"too long":                    {sendWindow + time.Second, nil, notSentLater, movement.NotSubmitted},
 		"until the worker has looked": {10 * time.Minute, nil, notSentLater, movement.NotSubmitted},
-		"told to the same request":    {time.Minute, func(p *purse, r Request) said { return p.sends(p.replica(p.keeper), r) }, unsentNever, movement.Failed},
-		"told by a status": {time.Minute, func(p *purse, r Request) said {
-			m, _ := p.latest(r)
-			p.promised[m.Reference] = struct{}{}
-			return p.runOn(p.replica(p.keeper), p.asks(transferStatusPath, "txId", m.ID.Compact()))
+		"told to the same request":    {time.Minute, func(w *world, r Request) said { return w.sends(w.replica(w.keeper), r) }, unsentNever, movement.Failed},
+		"told by a status": {time.Minute, func(w *world, r Request) said {
+			m, _ := w.latest(r)
+			w.promised[m.Reference] = struct{}{}
+			return w.runOn(w.replica(w.keeper), w.asks(transferStatusPath, "txId", m.ID.Compact()))
 		}, unsentNever, movement.Failed},
-		"told, and looked": {10 * time.Minute, func(p *purse, r Request) said { return p.sends(p.replica(p.keeper), r) }, unsentNever, movement.Failed},
+		"told, and looked": {10 * time.Minute, func(w *world, r Request) said { return w.sends(w.replica(w.keeper), r) }, unsentNever, movement.Failed},
 	} {
 		for _, where := range []string{"after the claim", "at the plugin"} {
 			for _, reference := range []string{"A", ""} {
 				t.Run(name+", "+where+" "+reference, func(t *testing.T) {
 					t.Parallel()
-					inPurses(t, func(p *purse) {
-						p.limits = generous()
-						r := p.transferring(reference)
+					onBoth(t, transfers, func(w *world) {
+						w.limits = generous()
+						r := w.request(reference)
 						stopped := func() {
-							key := p.keyOfRequest(r).Reference
+							key := w.keyOfRequest(r).Reference
 							if c.promises == nil {
-								p.work(key, c.span)
+								w.work(key, c.span)
 								return
 							}
-							p.work(key, time.Minute)
-							p.want(c.promises(p, r), "Pending")
-							p.work(key, c.span)
+							w.work(key, time.Minute)
+							w.want(c.promises(w, r), "Pending")
+							w.work(key, c.span)
 						}
 						if where == "at the plugin" {
-							p.up.before = func() { p.up.before = nil; stopped() }
+							w.up.before = func(sdk.Call) { w.up.before = nil; stopped() }
 						} else {
-							p.faults.claim = p.stopsAfterClaim(stopped)
-							p.up.before = func() {
+							w.faults.reserve = func(_ context.Context, do reserving) (movement.Movement, bool, error) {
+								m, ours, err := do()
+								if ours {
+									stopped()
+								}
+								return m, ours, err
+							}
+							w.up.before = func(sdk.Call) {
 								if c.state != movement.Succeeded {
-									p.Error("the plugin is called all the same")
+									w.Error("the plugin is called all the same")
 								}
 							}
 						}
-						a := p.sends(p.Engine, r)
-						p.want(a, c.word)
-						p.truthful(r, a)
-						if m, _ := p.latest(r); m.State != c.state || m.Attempt != 1 {
-							p.Errorf("stands at %s, attempt %d", m.State, m.Attempt)
+						a := w.sends(w.Engine, r)
+						w.want(a, c.word)
+						w.truthful(r, a)
+						if m, _ := w.latest(r); m.State != c.state || m.Attempt != 1 {
+							w.Errorf("stands at %s, attempt %d", m.State, m.Attempt)
 						}
-						if sent := c.state == movement.Succeeded; sent != (p.up.total() == 1) || sent != (len(p.up.calls) == 1) {
-							p.Errorf("moved %d times", p.up.total())
+						if sent := c.state == movement.Succeeded; sent != (w.up.total() == 1) || sent != (len(w.up.calls) == 1) {
+							w.Errorf("moved %d times", w.up.total())
 						}
-						p.wantListed()
-						p.addUp()
-						p.faults.claim, p.up.before = nil, nil
+						w.wantListed()
+						w.addUp()
+						w.faults.reserve, w.up.before = nil, nil
 						again := map[movement.State]string{movement.Succeeded: "Success", movement.NotSubmitted: "Success", movement.Failed: unsentNever}[c.state]
-						p.want(p.sends(p.Engine, r), again)
-						p.addUp()
+						w.want(w.sends(w.Engine, r), again)
+						w.addUp()
 					})
 				})
 			}
@@ -228,7 +235,7 @@ func TestPausedBeforeItIsSent(t *testing.T) {
 // is about, and agrees with it or not.
 func TestNewsBeforeATransfersAnswer(t *testing.T) {
 	t.Parallel()
-	refused, notSent := outcomeOf(sdk.Refuse(sdk.RefuseOther, "No.")), outcomeOf(sdk.DidNotSend(sdk.BlameNone, "no process"))
+	refused, notSent := saying(sdk.Refuse(sdk.RefuseOther, "No.")), saying(sdk.DidNotSend(sdk.BlameNone, "no process"))
 	for name, c := range map[string]struct {
 		way    way
 		word   string
@@ -245,20 +252,20 @@ func TestNewsBeforeATransfersAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inPurses(t, func(p *purse) {
-				p.up.way = c.way
-				p.up.after = func() {
-					m := p.stored("A")
-					p.hears(p.up.payouts[m.UpstreamReference()].stands(p.now()))
+			onBoth(t, transfers, func(w *world) {
+				w.up.way = c.way
+				w.up.after = func(sdk.Call) {
+					m := w.stored("A")
+					w.hear(w.up.things[" "+m.UpstreamReference()].stands(w.now()))
 				}
-				r := p.transferring("A")
-				a := p.sends(p.Engine, r)
-				p.want(a, c.word)
-				p.truthful(r, a)
-				if listed := p.listed(); !slices.Equal(listed, c.listed) {
-					p.Errorf("the operators' list has %q", listed)
+				r := w.request("A")
+				a := w.sends(w.Engine, r)
+				w.want(a, c.word)
+				w.truthful(r, a)
+				if listed := w.listed(); !slices.Equal(listed, c.listed) {
+					w.Errorf("the operators' list has %q", listed)
 				}
-				p.addUp()
+				w.addUp()
 			})
 		})
 	}
