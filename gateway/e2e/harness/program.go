@@ -11,7 +11,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-
 )
 
 // Document is what the ready file of gerbang dev holds.

@@ -22,9 +22,14 @@ import (
 // shared is the gerbang dev of this test process, and the life it has.
 var shared struct {
 	once    sync.Once
+	policy  func(testing.TB, string)
 	life    *lifetime
 	program *Program
 }
+
+// SharePolicy gives the shared gateway another policy: write fills the policy's directory before it starts. TestMain
+// calls it before Main.
+func SharePolicy(write func(t testing.TB, dir string)) { shared.policy = write }
 
 // Shared returns the gerbang dev that the stories of a package use together. The first story that asks starts it, with
 // all rates lifted, and Main stops it after the last test. A story on it works with merchants of its own (NewMerchant)
@@ -34,9 +39,13 @@ func Shared(t testing.TB) *Program {
 	t.Helper()
 	shared.once.Do(func() {
 		shared.life = &lifetime{TB: t}
-		policy := &PolicyData{File: filepath.Join(shared.life.TempDir(), "data.json")}
-		policy.LiftRates(t)
-		shared.program = Start(shared.life, Settings{Flags: []string{"--policy-dir", filepath.Dir(policy.File)}})
+		dir := shared.life.TempDir()
+		if shared.policy != nil {
+			shared.policy(t, dir)
+		} else {
+			(&PolicyData{File: filepath.Join(dir, "data.json")}).LiftRates(t)
+		}
+		shared.program = Start(shared.life, Settings{Flags: []string{"--policy-dir", dir}})
 	})
 	if shared.program == nil {
 		t.Fatal("the gateway of this package did not start")
@@ -156,6 +165,12 @@ func (l *lifetime) end() {
 	}
 }
 
+// NewShop is a shop of a merchant of its own (NewMerchant), in mode live or test.
+func NewShop(t testing.TB, p *Program, mode string, providers ...string) Shop {
+	t.Helper()
+	return p.Of(NewMerchant(t, p, providers...), mode)
+}
+
 // Opening is the balance that NewMerchant gives in each mode, as gerbang dev does for its demo merchants.
 const Opening = 10_000_000
 
@@ -167,7 +182,7 @@ func NewMerchant(t testing.TB, p *Program, providers ...string) Merchant {
 	m := p.NewMerchant(t)
 	for _, mode := range []string{"live", "test"} {
 		for _, provider := range providers {
-			p.ConnectDev(t, m.MerchantID, provider, mode)
+			p.ConnectDev(t, m.MerchantID, provider, mode, nil)
 		}
 		order := adminapi.NewAdjustment{Mode: mode, Amount: money.Amount(Opening), Reason: "to try orders with", Reference: uuid.NewString()}
 		if _, err := p.Admin().Credit(t.Context(), m.MerchantID, order); err != nil {
@@ -185,16 +200,21 @@ func (p *Program) Of(m Merchant, mode string) Shop {
 	return Shop{p, m.MerchantID, m.TestKey}
 }
 
-// ConnectDev gives a merchant an account at a provider's simulator of a gerbang dev, and returns its name there.
-func (p *Program) ConnectDev(t testing.TB, merchantID, provider, mode string) string {
+// ConnectDev gives a merchant an account at a provider's simulator of a gerbang dev, with settings of the connection
+// added, and returns its name there.
+func (p *Program) ConnectDev(t testing.TB, merchantID, provider, mode string, settings Fields) string {
 	t.Helper()
 	var opened struct {
-		Account       string          `json:"account"`
-		CallbackToken string          `json:"callback_token"`
-		Credentials   json.RawMessage `json:"credentials"`
+		Account       string `json:"account"`
+		CallbackToken string `json:"callback_token"`
+		Credentials   Fields `json:"credentials"`
 	}
 	p.control(t, provider, "connect", Fields{"merchant": merchantID, "mode": mode}, &opened)
-	connection, err := p.Admin().SetConnection(t.Context(), merchantID, provider, adminapi.ConnectionSpec{Mode: mode, Credentials: opened.Credentials})
+	credentials, err := json.Marshal(opened.Credentials.With(settings))
+	if err != nil {
+		t.Fatal(err)
+	}
+	connection, err := p.Admin().SetConnection(t.Context(), merchantID, provider, adminapi.ConnectionSpec{Mode: mode, Credentials: credentials})
 	if err != nil {
 		t.Fatal(err)
 	}
