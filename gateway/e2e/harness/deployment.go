@@ -162,9 +162,9 @@ func (d *Deployment) Launch(t testing.TB, databaseURL string, plugin Approval, m
 }
 
 // LaunchWith is Launch with flags for `gerbang serve`.
-func (d *Deployment) LaunchWith(t testing.TB, databaseURL string, flags ...string) *Program {
+func (d *Deployment) LaunchWith(t testing.TB, databaseURL string, flags []string, more ...string) *Program {
 	t.Helper()
-	return d.launch(t, databaseURL, d.Approved, anywhere, flags)
+	return d.launch(t, databaseURL, d.Approved, anywhere, flags, more...)
 }
 
 func (d *Deployment) launch(t testing.TB, databaseURL string, plugin Approval, at Addresses, flags []string, more ...string) *Program {
