@@ -60,6 +60,7 @@ func NewDeployment(t *testing.T) *Deployment {
 // NewDeploymentOf is NewDeployment for a provider, whose simulator gets flags.
 func NewDeploymentOf(t testing.TB, provider string, flags ...string) *Deployment {
 	t.Helper()
+	takeSlot(t)
 	d := &Deployment{Dir: t.TempDir(), token: strings.Repeat(uuid.NewString(), 2), Peer: strings.Repeat(uuid.NewString(), 2), front: newBalancer(t)}
 	d.write(t, "operator.token", d.token+"\n")
 	d.write(t, "peer.token", d.Peer+"\n")
@@ -161,9 +162,9 @@ func (d *Deployment) Launch(t testing.TB, databaseURL string, plugin Approval, m
 }
 
 // LaunchWith is Launch with flags for `gerbang serve`.
-func (d *Deployment) LaunchWith(t testing.TB, databaseURL string, flags ...string) *Program {
+func (d *Deployment) LaunchWith(t testing.TB, databaseURL string, flags []string, more ...string) *Program {
 	t.Helper()
-	return d.launch(t, databaseURL, d.Approved, anywhere, flags)
+	return d.launch(t, databaseURL, d.Approved, anywhere, flags, more...)
 }
 
 func (d *Deployment) launch(t testing.TB, databaseURL string, plugin Approval, at Addresses, flags []string, more ...string) *Program {

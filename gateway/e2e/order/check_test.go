@@ -80,7 +80,7 @@ func (m *market) awaitEnds(t *testing.T, within time.Duration, unknowable bool) 
 	var open, left map[string]entry
 	began, asked := time.Now(), time.Now()
 	err := harness.Until(within, func() bool {
-		if time.Since(asked) < 2*time.Second {
+		if time.Since(asked) < time.Second {
 			return false
 		}
 		open = m.entries(t)

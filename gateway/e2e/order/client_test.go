@@ -122,7 +122,7 @@ func together(t testing.TB, shops []harness.Shop, of func(int) (goods, string)) 
 	var group sync.WaitGroup
 	for i, s := range shops {
 		g, reference := of(i)
-		group.Go(func() { answers[i], faults[i] = s.Post(t.Context(), "/ppob/order", g.order(reference)) })
+		group.Go(func() { answers[i], faults[i] = s.Insist(t.Context(), "/ppob/order", g.order(reference)) })
 	}
 	group.Wait()
 	if err := errors.Join(faults...); err != nil {
@@ -189,7 +189,11 @@ func callbackOf(event string, g goods, o orderStatus) *regexp.Regexp {
 func upstream(t testing.TB, p *harness.Program, order string, body harness.Fields) {
 	t.Helper()
 	var done json.RawMessage
-	if status := p.Sandbox(t, "/providers/ppob/"+order, body, &done); status != http.StatusOK {
+	path := "/providers/ppob/" + order
+	if p.ReadyFile == "" { // of a deployment, whose simulator is reached directly
+		path = "/" + order
+	}
+	if status := p.Sandbox(t, path, body, &done); status != http.StatusOK {
 		t.Fatalf("%s %v: %d %s", order, body, status, done)
 	}
 }

@@ -121,6 +121,21 @@ func (m *market) run(ctx context.Context, clients int, seed uint64) {
 	group.Wait()
 }
 
+// awaitMore waits until so many more sales were answered.
+func (m *market) awaitMore(t *testing.T, more int) {
+	t.Helper()
+	answered := func() (n int) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for _, one := range m.sales {
+			n += min(len(one.answers), 1)
+		}
+		return n
+	}
+	before := answered()
+	harness.Await(t, harness.ReadyWithin, "more sales", func() bool { return answered() >= before+more })
+}
+
 // draw is a new sale, or one of before, which is then ordered again.
 func (m *market) draw(random *rand.Rand) *sale {
 	fresh := &sale{goods: anyGoods(random, m.untold), shop: m.buyers[random.IntN(len(m.buyers))], reference: harness.NewReference()}

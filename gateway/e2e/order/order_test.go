@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,14 +20,21 @@ import (
 // short because a bill is of a month, and ten of them must not reach the next.
 const delay = "1m"
 
-// TestOrders drives one program as merchants do who sell airtime, tokens and
-// bills. The checks run side by side, each with merchants of its own.
+// TestOrders drives one program as merchants do who sell airtime, tokens and bills, each
+// part with merchants of its own. The parts that change the provider under all merchants
+// (its clock, its deposit, its products, its faults) come one after the other.
 func TestOrders(t *testing.T) { //nolint:tparallel // its last look comes when all checks are through
 	t.Parallel()
-	p := harness.Start(t, harness.Settings{})
+	edit := &harness.PolicyData{File: filepath.Join(t.TempDir(), "data.json")}
+	edit.LiftRates(t)
+	p := harness.Start(t, harness.Settings{Flags: []string{"--policy-dir", filepath.Dir(edit.File)}})
+	unread(t, p) // first, while the gateway has read no list of products
 	upstream(t, p, "delay", harness.Fields{"delay": delay})
-	checkEachSort(t, p) // alone, because it also looks at the deposit that all share
+	checkEachSort(t, p) // it also looks at the deposit that all share
 	t.Run("checks", func(t *testing.T) { checkOrders(t, p) })
+	emptyDeposit(t, p)
+	changedProducts(t, p)
+	markedUp(t, p, edit)
 	p.WantCleanLedger(t)
 }
 

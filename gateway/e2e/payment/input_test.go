@@ -18,7 +18,7 @@ import (
 // checkBadInput sends bodies that are wrong in one way each. KEY and MERCHANT
 // stand for the shop's.
 func checkBadInput(t *testing.T, p *harness.Program) {
-	s := p.Shop(harness.Large, "live")
+	s := newPayee(t, p, "live")
 	const head = `{"secret_key":"KEY","merchant_id":"MERCHANT",`
 	const good = head + `"amount":10000,"payer_email":"p@example.com"`
 	deep := strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100)
@@ -88,7 +88,7 @@ func checkBadInput(t *testing.T, p *harness.Program) {
 // checkRoutes calls paths that are no operation, and sends requests in other
 // valid forms.
 func checkRoutes(t *testing.T, p *harness.Program) {
-	s := p.Shop(harness.Large, "live")
+	s := newPayee(t, p, "live")
 	for _, c := range []struct {
 		method, path string
 		code         fault.Code

@@ -2,10 +2,8 @@ package payment_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"html"
 	"image/png"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -27,7 +25,7 @@ var (
 )
 
 func checkCheckoutPage(t *testing.T, p *harness.Program) {
-	s := p.Shop(harness.Large, "test")
+	s := newPayee(t, p, "test")
 	made := s.Create(t, harness.Fields{"amount": 16000, "description": "<b>Dua</b> kopi", "success_url": "https://shop.example/done"})
 	if provider := p.ProviderPage(t, made.CheckoutURL); strings.HasPrefix(provider, p.APIURL) {
 		t.Errorf("a link that is not paid goes on to %s, want the provider's page", provider)
@@ -159,63 +157,8 @@ func newLabelledShop(t testing.TB, p *harness.Program, tier string, labels map[s
 	if err != nil {
 		t.Fatal(err)
 	}
-	var opened struct {
-		Account       string         `json:"account"`
-		CallbackToken string         `json:"callback_token"`
-		Credentials   harness.Fields `json:"credentials"`
-	}
-	simulator(t, p, "connect", harness.Fields{"merchant": made.MerchantID, "mode": "test"}, &opened)
-	credentials, err := json.Marshal(opened.Credentials.With(extra))
-	if err != nil {
-		t.Fatal(err)
-	}
-	connection, err := p.Admin().SetConnection(t.Context(), made.MerchantID, "payments", adminapi.ConnectionSpec{Mode: "test", Credentials: credentials})
-	if err != nil {
-		t.Fatal(err)
-	}
-	simulator(t, p, "hooks", harness.Fields{
-		"account": opened.Account, "name": made.Name, "callback_url": p.APIURL + connection.NotifyPath, "callback_token": opened.CallbackToken,
-	}, nil)
+	p.ConnectDev(t, made.MerchantID, "payments", "test", extra)
 	return harness.Shop{Program: p, MerchantID: made.MerchantID, Key: made.TestKey}
-}
-
-// simulator calls the simulator's own control API, as gerbang dev does.
-func simulator(t testing.TB, p *harness.Program, path string, body harness.Fields, into any) {
-	t.Helper()
-	content, err := os.ReadFile(filepath.Join(p.Data, "dev.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var state struct {
-		Token     string            `json:"sandbox_token"`
-		Addresses map[string]string `json:"addresses"`
-	}
-	if err := json.Unmarshal(content, &state); err != nil {
-		t.Fatal(err)
-	}
-	order, err := json.Marshal(body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+state.Addresses["payments"]+"/_sandbox/"+path, bytes.NewReader(order))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+state.Token)
-	response, err := harness.HTTPClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	content, err = io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("the simulator's %s: %d %s, %v", path, response.StatusCode, content, err)
-	}
-	if into != nil {
-		if err := json.Unmarshal(content, into); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // checkBrowser opens a checkout page in Chromium, pays, and waits for the page

@@ -18,11 +18,17 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/qris"
 )
 
+// newPayee is a merchant of its own with an account at payments in both modes.
+func newPayee(t testing.TB, p *harness.Program, mode string) harness.Shop {
+	t.Helper()
+	return harness.NewShop(t, p, mode, "payments")
+}
+
 // TestPayments drives one program as merchants and payers do. The checks run side
-// by side, each with references of its own.
+// by side, each with a merchant of its own.
 func TestPayments(t *testing.T) {
 	t.Parallel()
-	p := harness.Start(t, harness.Settings{})
+	p := harness.Shared(t)
 	for name, check := range map[string]func(*testing.T, *harness.Program){
 		"end to end":          checkEndToEnd,
 		"modes and merchants": checkIsolation,
@@ -74,30 +80,28 @@ var payable = map[string]struct {
 }
 
 func checkEndToEnd(t *testing.T, p *harness.Program) {
+	m := harness.NewMerchant(t, p, "payments")
 	for way, w := range payable {
-		for merchant := range p.Merchants {
-			for _, mode := range []string{"live", "test"} {
-				if merchant == harness.Small && mode == "live" {
-					continue // another check needs its rate
-				}
-				t.Run(fmt.Sprintf("%s of %s in %s", way, p.Merchants[merchant].Tier, mode), func(t *testing.T) {
-					t.Parallel()
-					s := p.Shop(merchant, mode)
-					made := createExactly(t, s, w.fields.With(harness.Fields{"amount": 25000}))
-					p.Pay(t, w.how(t, p, made))
-					paidExactly(t, s, made)
-				})
-			}
+		for _, mode := range []string{"live", "test"} {
+			t.Run(way+" in "+mode, func(t *testing.T) {
+				t.Parallel()
+				s := p.Of(m, mode)
+				made := createExactly(t, s, w.fields.With(harness.Fields{"amount": 25000}))
+				p.Pay(t, w.how(t, p, made))
+				paidExactly(t, s, made)
+			})
 		}
 	}
 }
 
 // createExactly creates a payment and holds its answer against the contract.
-// The small merchant's rate is waited for.
 func createExactly(t *testing.T, s harness.Shop, f harness.Fields) harness.Payment {
 	t.Helper()
 	order := s.PaymentBody(f)
-	a := askUntilAllowed(t, s, "/payments/create", order)
+	a := s.Ask(t, "/payments/create", order)
+	if !a.Success {
+		t.Fatalf("create: %s", a)
+	}
 	made := a.Payment()
 	want := []string{"amount", "checkout_url", "external_id", "status"}
 	if f["type"] == "qris" {
@@ -121,26 +125,12 @@ func createExactly(t *testing.T, s harness.Shop, f harness.Fields) harness.Payme
 	return made
 }
 
-// askUntilAllowed asks again as long as the answer is RATE_LIMITED.
-func askUntilAllowed(t testing.TB, s harness.Shop, path string, f harness.Fields) harness.Answer {
-	t.Helper()
-	var a harness.Answer
-	harness.Await(t, 30*time.Second, "a token of the rate", func() bool {
-		a = s.Ask(t, path, f)
-		return a.Code != fault.RateLimited
-	})
-	if !a.Success {
-		t.Fatalf("%s: %s", path, a)
-	}
-	return a
-}
-
 // paidExactly waits for PAID and holds the status against the contract.
 func paidExactly(t *testing.T, s harness.Shop, made harness.Payment) {
 	t.Helper()
 	var a harness.Answer
 	if err := harness.Until(harness.PaidWithin, func() bool {
-		a = askUntilAllowed(t, s, "/payments/status", harness.Fields{"external_id": made.ExternalID})
+		a = s.Ask(t, "/payments/status", harness.Fields{"external_id": made.ExternalID})
 		return a.Payment().Status == "PAID"
 	}); err != nil {
 		t.Fatalf("after %v: %s", harness.PaidWithin, a)
@@ -177,7 +167,8 @@ func earlier(t *testing.T, theirs, ours string) bool {
 }
 
 func checkIsolation(t *testing.T, p *harness.Program) {
-	live, test, other := p.Shop(harness.Large, "live"), p.Shop(harness.Large, "test"), p.Shop(harness.Small, "live")
+	m := harness.NewMerchant(t, p, "payments")
+	live, test, other := p.Of(m, "live"), p.Of(m, "test"), newPayee(t, p, "live")
 	reference := uuid.NewString()
 	test.Create(t, harness.Fields{"external_id": reference, "amount": 11001})
 	for who, s := range map[string]harness.Shop{"the other mode": live, "the other merchant": other} {
@@ -203,7 +194,7 @@ func checkIsolation(t *testing.T, p *harness.Program) {
 }
 
 func checkReplays(t *testing.T, p *harness.Program) {
-	s := p.Shop(harness.Large, "live")
+	s := newPayee(t, p, "live")
 	for _, kind := range []string{"payment_link", "qris"} {
 		order := s.PaymentBody(harness.Fields{"type": kind, "amount": 12000, "description": "Kopi"})
 		first := s.Ask(t, "/payments/create", order)
@@ -238,7 +229,7 @@ func checkReplays(t *testing.T, p *harness.Program) {
 }
 
 func checkReferences(t *testing.T, p *harness.Program) {
-	s := p.Shop(harness.Large, "test")
+	s := newPayee(t, p, "test")
 	generated := s.Ask(t, "/payments/create", s.PaymentBody(harness.Fields{"external_id": nil}))
 	if made := generated.Payment(); made.ExternalID == "" || s.Status(t, made.ExternalID).Status != "PENDING" {
 		t.Errorf("without a reference: %s", generated)
@@ -267,7 +258,7 @@ func checkReferences(t *testing.T, p *harness.Program) {
 }
 
 func checkCancel(t *testing.T, p *harness.Program) {
-	s := p.Shop(harness.Large, "live")
+	s := newPayee(t, p, "live")
 	for _, c := range []struct {
 		name   string
 		fields harness.Fields
@@ -331,7 +322,7 @@ func onTheList(t *testing.T, p *harness.Program, reason string, amount int64) {
 }
 
 func checkWrongAmount(t *testing.T, p *harness.Program) {
-	s := p.Shop(harness.Large, "test")
+	s := newPayee(t, p, "test")
 	made := s.Create(t, harness.Fields{"type": "qris", "amount": 14000})
 	p.Pay(t, harness.Fields{"qr_string": made.QRString, "amount": 13999})
 	onTheList(t, p, "amount_differs", 13999)
@@ -345,7 +336,7 @@ func checkWrongAmount(t *testing.T, p *harness.Program) {
 
 // checkMagic pays the amounts that make the simulator misbehave.
 func checkMagic(t *testing.T, p *harness.Program) {
-	s := p.Shop(harness.Large, "test")
+	s := newPayee(t, p, "test")
 	for _, c := range []struct {
 		name   string
 		amount int
@@ -379,7 +370,7 @@ func checkMagic(t *testing.T, p *harness.Program) {
 
 // checkRefusals creates payments that the provider refuses.
 func checkRefusals(t *testing.T, p *harness.Program) {
-	s := p.Shop(harness.Large, "live")
+	s := newPayee(t, p, "live")
 	for _, c := range []struct {
 		amount int
 		kind   string

@@ -115,7 +115,7 @@ func operatorsActOn(t *testing.T, s harness.Shop, replicas ...*harness.Program) 
 		acts := time.Now()
 		for _, p := range replicas {
 			// Failed authentications are counted by address, so this asks seldom.
-			tick := time.NewTicker(harness.ActsWithin / 8)
+			tick := time.NewTicker(250 * time.Millisecond)
 			for {
 				asked := time.Since(acts) // what counts is when they are asked: the answer may take its time
 				a := s.At(p).Ask(t, "/payments/status", harness.Fields{"external_id": "none"})

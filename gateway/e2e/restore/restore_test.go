@@ -15,29 +15,81 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
-// endsWithin is how long a movement may take until the gateway knows its end.
-const endsWithin = time.Minute
+// endsWithin is how long a test waits at most until the gateway knows a movement's end.
+const endsWithin = 5 * time.Minute
 
-// story is a merchant at a gateway whose database is backed up and restored.
+// story is a merchant at a gateway whose database is backed up and restored. It has a
+// provider of each kind.
 type story struct {
 	*testing.T
 	*harness.Deployment
+	of   map[string]*harness.Deployment // by provider
 	shop harness.Shop
 }
 
-func begin(t *testing.T, provider string, flags ...string) *story {
+func begin(t *testing.T) *story {
 	t.Helper()
 	harness.RequirePostgreSQL(t)
-	s := &story{T: t, Deployment: harness.NewDeploymentOf(t, provider, flags...)}
-	s.shop.Program = s.Start(t, dbtest.New(t, "", nil))[0]
+	first := harness.NewDeploymentOf(t, "ppob", "--poll-every=0s")
+	s := &story{T: t, Deployment: first, of: map[string]*harness.Deployment{"ppob": first}}
+	for _, provider := range []string{"wallet1", "payments"} {
+		s.of[provider] = first.Another(t, provider)
+	}
+	p := s.launch(harness.ServeDatabase(t))
+	s.Join(t, p)
+	made := p.NewMerchant(t)
+	s.shop = harness.Shop{Program: p, MerchantID: made.MerchantID, Key: made.LiveKey}
+	s.Connect(t, p, "platform")
+	for _, provider := range []string{"wallet1", "payments"} {
+		s.of[provider].Connect(t, p, made.MerchantID)
+	}
+	credit := adminapi.NewAdjustment{Mode: "live", Amount: 1_000_000, Reason: "for a test", Reference: "credit-1"}
+	if _, err := p.Admin().Credit(t.Context(), made.MerchantID, credit); err != nil {
+		t.Fatal(err)
+	}
 	return s
+}
+
+// launch starts a replica with all providers.
+func (s *story) launch(databaseURL string, flags ...string) *harness.Program {
+	s.Helper()
+	return s.LaunchWith(s, databaseURL, flags, s.of["wallet1"].Approved.Beside(), s.of["payments"].Approved.Beside())
 }
 
 // lose goes back to a backup: what was committed after it is lost.
 func (s *story) lose(b harness.Backup) {
 	s.Helper()
 	s.shop.Stop(s)
-	s.shop.Program = s.Start(s, b.Restore(s))[0]
+	s.shop.Program = s.launch(b.Restore(s))
+	s.Join(s, s.shop.Program)
+}
+
+// pays has a payer pay at the provider of payments.
+func (s *story) pays(what harness.Fields) {
+	s.Helper()
+	s.of["payments"].Simulator().Pay(s, what)
+}
+
+// part is a story in three parts: what it does before the backup was done by the function
+// that made it; this is what is lost, and what comes after the restore.
+type part func() (after func())
+
+// TestRestore loses what was committed after a backup: orders, transfers and payments.
+func TestRestore(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	parts := []part{s.orders(), s.transfers(), s.payments()}
+	backup := harness.BackUp(t, s.shop.DatabaseURL)
+	var after []func()
+	for _, lost := range parts {
+		after = append(after, lost())
+	}
+	s.lose(backup)
+	for _, check := range after {
+		check()
+	}
+	s.shop.WantCleanLedger(t)
+	s.checkLedger(backup)
 }
 
 // told is the data of an answer, as far as these tests read it.
@@ -71,10 +123,10 @@ func (s *story) ends(path, field, reference, status string) {
 	}
 }
 
-// upstream is how often the provider has made something for a destination.
-func (s *story) upstream(destination string) (times int) {
+// upstream is how often a provider has made something for a destination.
+func (s *story) upstream(provider, destination string) (times int) {
 	s.Helper()
-	for _, m := range s.shop.UpstreamMovements(s) {
+	for _, m := range s.of[provider].Simulator().UpstreamMovements(s) {
 		if m.Destination == destination {
 			times++
 		}
@@ -91,18 +143,10 @@ func (s *story) balance() (available int64) {
 	return funds.Balance
 }
 
-// TestOrders: what was bought after the backup is bought once, however often it is
-// sent again, and is paid for; the ledger is clean.
-func TestOrders(t *testing.T) {
-	t.Parallel()
-	s := begin(t, "ppob", "--poll-every=0s")
-	s.Connect(t, s.shop.Program, "platform")
-	made := s.shop.NewMerchant(t)
-	s.shop.MerchantID, s.shop.Key = made.MerchantID, made.LiveKey
-	credit := adminapi.NewAdjustment{Mode: s.shop.Mode(), Amount: 1_000_000, Reason: "for a test", Reference: "credit-1"}
-	if _, err := s.shop.Admin().Credit(t.Context(), s.shop.MerchantID, credit); err != nil {
-		t.Fatal(err)
-	}
+// orders: what was bought after the backup is bought once, however often it is sent again,
+// and is paid for.
+func (s *story) orders() part {
+	t := s.T
 	order := func(reference, sku, target string, qty any) harness.Fields {
 		return harness.Fields{"ref_id": reference, "sku": sku, "target": target, "qty": qty}.With(nil)
 	}
@@ -118,59 +162,53 @@ func TestOrders(t *testing.T) {
 	}
 	buy("kept")
 	s.ends("/ppob/status", "ref_id", "kept", "Success")
-	backup := harness.BackUp(t, s.shop.DatabaseURL)
-	buy("lost", "bill", "refunded")
-	for _, reference := range []string{"lost", "bill", "refunded"} {
-		s.ends("/ppob/status", "ref_id", reference, "Success")
-	}
-	spent := s.balance()
-	s.lose(backup)
-
-	// What the provider tells of a movement that is lost is an exception.
-	var taken json.RawMessage
-	if status := s.shop.Sandbox(t, "/refund", harness.Fields{"reference": orders["refunded"]["target"]}, &taken); status != http.StatusOK {
-		t.Fatalf("refund: %d %s", status, taken)
-	}
-	harness.Await(t, harness.PaidWithin, "the exception of a lost movement", func() bool {
-		listed, err := s.shop.Admin().Exceptions(t.Context())
-		if err != nil {
-			t.Fatal(err)
+	return func() func() {
+		buy("lost", "bill", "refunded")
+		for _, reference := range []string{"lost", "bill", "refunded"} {
+			s.ends("/ppob/status", "ref_id", reference, "Success")
 		}
-		for _, x := range listed {
-			if x.Reason == movement.ReasonUnknown && len(x.Subject) == 40 {
-				return true
+		spent := s.balance()
+		return func() {
+			s.exceptOfLost(orders["refunded"]["target"].(string))
+			for range 3 {
+				buy("kept", "lost", "bill", "refunded")
+			}
+			for reference, status := range map[string]string{"kept": "Success", "lost": "Success", "bill": "Success", "refunded": "Failed"} {
+				s.ends("/ppob/status", "ref_id", reference, status)
+				if n := s.upstream("ppob", orders[reference]["target"].(string)); n != 1 {
+					t.Errorf("%s was bought %d times", reference, n)
+				}
+			}
+			const airtime = 10_850
+			if now := s.balance(); now != spent+airtime { // what was taken back is not paid for
+				t.Errorf("the balance is %d, before the restore it was %d", now, spent)
 			}
 		}
-		return false
-	})
-
-	for range 3 {
-		buy("kept", "lost", "bill", "refunded")
 	}
-	for reference, status := range map[string]string{"kept": "Success", "lost": "Success", "bill": "Success", "refunded": "Failed"} {
-		s.ends("/ppob/status", "ref_id", reference, status)
-		if n := s.upstream(orders[reference]["target"].(string)); n != 1 {
-			t.Errorf("%s was bought %d times", reference, n)
-		}
-	}
-	const airtime = 10_850
-	if now := s.balance(); now != spent+airtime { // what was taken back is not paid for
-		t.Errorf("the balance is %d, before the restore it was %d", now, spent)
-	}
-	s.shop.WantCleanLedger(t)
 }
 
-// TestTheLedgerIsCheckedWithoutAGateway, as whoever restores a database does first.
-func TestTheLedgerIsCheckedWithoutAGateway(t *testing.T) {
-	t.Parallel()
-	s := begin(t, "ppob")
-	made := s.shop.NewMerchant(t)
-	credit := adminapi.NewAdjustment{Mode: "live", Amount: 1_000_000, Reason: "for a test", Reference: "credit-1"}
-	if _, err := s.shop.Admin().Credit(t.Context(), made.MerchantID, credit); err != nil {
-		t.Fatal(err)
+// exceptOfLost takes an order back that the gateway does not know any more: what the
+// provider reports of it is an exception.
+func (s *story) exceptOfLost(target string) {
+	s.Helper()
+	var taken json.RawMessage
+	if status := s.Simulator().Sandbox(s, "/refund", harness.Fields{"reference": target}, &taken); status != http.StatusOK {
+		s.Fatalf("refund: %d %s", status, taken)
 	}
-	backup := harness.BackUp(t, s.shop.DatabaseURL)
-	s.shop.Stop(t)
+	harness.Await(s, harness.PaidWithin, "the exception of a lost movement", func() bool {
+		listed, err := s.shop.Admin().Exceptions(s.Context())
+		if err != nil {
+			s.Fatal(err)
+		}
+		return slices.ContainsFunc(listed, func(x adminapi.Exception) bool { return x.Reason == movement.ReasonUnknown && len(x.Subject) == 40 })
+	})
+}
+
+// checkLedger checks the ledger of a restored database without a gateway, as whoever
+// restores one does first.
+func (s *story) checkLedger(backup harness.Backup) {
+	t := s.T
+	t.Helper()
 	restored := &harness.Program{Document: harness.Document{DatabaseURL: backup.Restore(t)}}
 	check := func(url string, right bool, want string) {
 		t.Helper()
@@ -181,10 +219,10 @@ func TestTheLedgerIsCheckedWithoutAGateway(t *testing.T) {
 			}
 		}
 	}
-	check(restored.DatabaseURL, true, "Accounts checked from the beginning: 1.")
+	check(restored.DatabaseURL, true, "Accounts checked from the beginning: ")
 	var changed int
-	restored.QueryRow(t, &changed, "UPDATE ledger_balances SET available = available - 1 RETURNING 1")
-	check(restored.DatabaseURL, false, "the balance is 999999 available, 0 held; its entries sum to 1000000, 0")
+	restored.QueryRow(t, &changed, "UPDATE ledger_balances SET available = available - 1 WHERE available = 989150 RETURNING 1") // the credit without the order that was kept
+	check(restored.DatabaseURL, false, "the balance is 989149 available, 0 held; its entries sum to 989150, 0")
 	restored.QueryRow(t, &changed, "DELETE FROM goose_db_version WHERE version_id = (SELECT MAX(version_id) FROM goose_db_version) RETURNING 1")
 	check(restored.DatabaseURL, false, "run gerbang migrate")
 	check(dbtest.New(t, "", nil), false, "gerbang: the database has no tables of a gateway")
@@ -192,11 +230,9 @@ func TestTheLedgerIsCheckedWithoutAGateway(t *testing.T) {
 	check("postgres://gerbang:hidden@127.0.0.1:port/gerbang", false, "the database URL can't be read")
 }
 
-// TestTransfers: what has a reference is moved once; what has none can't be protected.
-func TestTransfers(t *testing.T) {
-	t.Parallel()
-	s := begin(t, "wallet1")
-	s.shop = s.NewShop(t, s.shop.Program, "scale")
+// transfers: what has a reference is moved once; what has none can't be protected.
+func (s *story) transfers() part {
+	t := s.T
 	send := func(reference string) (string, harness.Fields) {
 		f := harness.Fields{"amount": 20_001, "phone": harness.UnknownPhone(), "external_id": reference}
 		return "62" + strings.TrimPrefix(f["phone"].(string), "0"), f
@@ -210,35 +246,37 @@ func TestTransfers(t *testing.T) {
 		s.ask("/wallet1/transfer/wallet", wallet)
 		s.ask("/wallet1/transfer/bank", bank)
 	}
-	backup := harness.BackUp(t, s.shop.DatabaseURL)
-	again()
-	if d := s.ask("/wallet1/transfer/wallet", unnamed); d.Status != "Success" {
-		t.Errorf("without a reference: %+v", d)
-	}
-	s.lose(backup)
-
-	for range 3 {
+	return func() func() {
 		again()
-	}
-	for reference, destination := range map[string]string{"wallet": toWallet, "bank": "014/7000012345"} {
-		s.ends("/wallet1/transfer/status", "external_id", reference, "Success")
-		if n := s.upstream(destination); n != 1 {
-			t.Errorf("%s was moved %d times", reference, n)
+		if d := s.ask("/wallet1/transfer/wallet", unnamed); d.Status != "Success" {
+			t.Errorf("without a reference: %+v", d)
 		}
-	}
-	s.ask("/wallet1/transfer/wallet", unnamed)
-	if n := s.upstream(toNobody); n != 2 {
-		t.Errorf("without a reference it was moved %d times: the documents say that this is not protected", n)
+		return func() {
+			for range 3 {
+				again()
+			}
+			for reference, destination := range map[string]string{"wallet": toWallet, "bank": "014/7000012345"} {
+				s.ends("/wallet1/transfer/status", "external_id", reference, "Success")
+				if n := s.upstream("wallet1", destination); n != 1 {
+					t.Errorf("%s was moved %d times", reference, n)
+				}
+			}
+			s.ask("/wallet1/transfer/wallet", unnamed)
+			if n := s.upstream("wallet1", toNobody); n != 2 {
+				t.Errorf("without a reference it was moved %d times: the documents say that this is not protected", n)
+			}
+		}
 	}
 }
 
 // TestRecovery goes through a restore as the handbook does: in recovery nothing moves
 // and merchants are kept out, the provider's own list tells what the backup does not
-// know, and an operator's word opens every replica.
+// know, and an operator's word opens every replica. After it, a link is looked up before it
+// is made, so there are not two that a payer could pay. What the provider does not have is
+// made.
 func TestRecovery(t *testing.T) {
 	t.Parallel()
-	s := begin(t, "wallet1")
-	s.shop = s.NewShop(t, s.shop.Program, "scale")
+	s := begin(t)
 	send := func(reference string) harness.Fields {
 		return harness.Fields{"amount": 20_003, "phone": harness.UnknownPhone(), "external_id": reference}
 	}
@@ -247,12 +285,14 @@ func TestRecovery(t *testing.T) {
 	s.ask("/wallet1/transfer/wallet", kept)
 	backup := harness.BackUp(t, s.shop.DatabaseURL)
 	s.ask("/wallet1/transfer/wallet", lost)
+	_, linked := s.pay("link", "payment_link", 22_001)
+	page := s.shop.ProviderPage(t, linked.Payment().CheckoutURL)
 	s.shop.Stop(t)
 
-	databaseURL := backup.Restore(t)
-	first := s.LaunchWith(t, databaseURL, "--recovery")
+	databaseURL, began := backup.Restore(t), time.Now()
+	first := s.launch(databaseURL, "--recovery")
 	harness.Await(t, harness.ReadyWithin, "a replica in recovery", first.Serves)
-	second := s.Launch(t, databaseURL, s.Approved)
+	second := s.launch(databaseURL)
 	harness.Await(t, harness.ReadyWithin, "another", second.Serves)
 	for _, p := range []*harness.Program{first, second} {
 		at := s.shop.At(p)
@@ -296,10 +336,11 @@ func TestRecovery(t *testing.T) {
 	first.MustRun(t, "", nil, "recovery", "open", "--yes", "--reason", "one transfer is lost; its merchant sends it again")
 	s.Join(t, first, second)
 	s.shop = s.shop.At(second)
+	s.findsLink(page, began)
 	for _, f := range []harness.Fields{lost, late} {
 		s.ask("/wallet1/transfer/wallet", f)
 		s.ends("/wallet1/transfer/status", "external_id", f["external_id"].(string), "Success")
-		if n := s.upstream("62" + strings.TrimPrefix(f["phone"].(string), "0")); n != 1 {
+		if n := s.upstream("wallet1", "62"+strings.TrimPrefix(f["phone"].(string), "0")); n != 1 {
 			t.Errorf("%s was moved %d times", f["external_id"], n)
 		}
 	}
@@ -320,57 +361,49 @@ func (s *story) pay(reference, kind string, amount int) (d told, a harness.Answe
 	return d, a
 }
 
-// TestALinkIsFoundAfterARecovery: the provider is asked before it is made, so there are
-// not two that a payer could pay. What the provider does not have is made.
-func TestALinkIsFoundAfterARecovery(t *testing.T) {
-	t.Parallel()
-	s := begin(t, "payments")
-	s.shop = s.NewShop(t, s.shop.Program, "scale")
-	backup := harness.BackUp(t, s.shop.DatabaseURL)
-	_, first := s.pay("link", "payment_link", 22_001)
-	page := s.shop.ProviderPage(t, first.Payment().CheckoutURL)
-	s.shop.Stop(t)
-	restored := s.LaunchWith(t, backup.Restore(t), "--recovery")
-	harness.Await(t, harness.ReadyWithin, "a replica in recovery", restored.Serves)
-	restored.MustRun(t, "", nil, "recovery", "open", "--yes", "--reason", "merchants send again what is lost")
-	s.Join(t, restored)
-	s.shop = s.shop.At(restored)
+// provenWithin is how long after the recovery's beginning "not found" proves nothing: what
+// was on its way may come yet.
+const provenWithin = 42 * time.Second
 
-	// So soon after, "not found" proves nothing: what was on its way may come yet. This
-	// is asked first, because it holds for only 42 s from the recovery's beginning.
+// findsLink asks for the link again that was made after the backup, after a recovery that
+// began then.
+func (s *story) findsLink(page string, began time.Time) {
+	t := s.T
+	t.Helper()
+	payments := s.of["payments"].Simulator()
 	early := s.shop.Ask(t, "/payments/create", s.shop.PaymentBody(harness.Fields{"external_id": "new", "amount": 22_002}))
-	if early.Code != fault.ProviderUnavailable || early.Sent != fault.SentNo || len(s.shop.UpstreamMovements(t)) != 1 {
+	if time.Since(began) < provenWithin && (early.Code != fault.ProviderUnavailable || early.Sent != fault.SentNo || len(payments.UpstreamMovements(t)) != 1) {
 		t.Errorf("a payment of seconds after the recovery began: %s", early)
 	}
+	made := len(payments.UpstreamMovements(t)) // a slow machine has made the new one
 	_, again := s.pay("link", "payment_link", 22_001)
 	if now := s.shop.ProviderPage(t, again.Payment().CheckoutURL); now != page {
 		t.Errorf("the provider's page was %s and is %s", page, now)
 	}
-	s.shop.Pay(t, harness.Fields{"url": page})
+	s.pays(harness.Fields{"url": page})
 	s.ends("/payments/status", "external_id", "link", "PAID")
-	if made := len(s.shop.UpstreamMovements(t)); made != 1 {
-		t.Errorf("the provider has %d payments", made)
+	if now := len(payments.UpstreamMovements(t)); now != made {
+		t.Errorf("the provider has %d payments, want %d", now, made)
 	}
 }
 
-// TestPayments: where nobody has begun a recovery, a QR code is the same one again; of a
-// link there may be two, and an operator hears of a payment of the one that was lost.
-func TestPayments(t *testing.T) {
-	t.Parallel()
-	s := begin(t, "payments")
-	s.shop = s.NewShop(t, s.shop.Program, "scale")
-	backup := harness.BackUp(t, s.shop.DatabaseURL)
-	code, _ := s.pay("code", "qris", 21_001)
-	_, first := s.pay("link", "payment_link", 21_002)
-	page := s.shop.ProviderPage(t, first.Payment().CheckoutURL)
-	s.lose(backup)
-
-	if same, _ := s.pay("code", "qris", 21_001); same.QR != code.QR || code.QR == "" {
-		t.Errorf("the code was %q and is %q", code.QR, same.QR)
+// payments: where nobody has begun a recovery, a QR code is the same one again; of a link
+// there may be two, and an operator hears of a payment of the one that was lost.
+func (s *story) payments() part {
+	t := s.T
+	return func() func() {
+		code, _ := s.pay("code", "qris", 21_001)
+		_, first := s.pay("link", "payment_link", 21_002)
+		page := s.shop.ProviderPage(t, first.Payment().CheckoutURL)
+		return func() {
+			if same, _ := s.pay("code", "qris", 21_001); same.QR != code.QR || code.QR == "" {
+				t.Errorf("the code was %q and is %q", code.QR, same.QR)
+			}
+			s.pays(harness.Fields{"qr_string": code.QR})
+			s.ends("/payments/status", "external_id", "code", "PAID")
+			s.pay("link", "payment_link", 21_002)
+			s.pays(harness.Fields{"url": page})
+			s.shop.WantException(t, "contradiction", "payments", "the provider called it")
+		}
 	}
-	s.shop.Pay(t, harness.Fields{"qr_string": code.QR})
-	s.ends("/payments/status", "external_id", "code", "PAID")
-	s.pay("link", "payment_link", 21_002)
-	s.shop.Pay(t, harness.Fields{"url": page})
-	s.shop.WantException(t, "contradiction", "payments", "the provider called it")
 }

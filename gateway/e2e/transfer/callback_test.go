@@ -10,7 +10,7 @@ import (
 // checkTransferCallbacks receives the callbacks of every final state in the inbox
 // of the sandbox, verified and byte for byte.
 func checkTransferCallbacks(t *testing.T, p *harness.Program) {
-	s := p.Shop(harness.Large, "test")
+	s := p.Shop(harness.Large, "test") // the inbox knows the demo merchants' secrets alone
 	inbox := p.SandboxURL + "/inbox"
 	type sent struct {
 		transfer
@@ -75,7 +75,7 @@ func checkTransferCallbacks(t *testing.T, p *harness.Program) {
 // checkPublicCases plays DANA's public test cases through the API, except those
 // about signatures, currencies and missing numbers, which no merchant can cause.
 func checkPublicCases(t *testing.T, p *harness.Program) {
-	s := p.Shop(harness.Large, "live")
+	s := newSender(t, p, "live")
 	type outcome struct {
 		harness.Refusal
 		names []string

@@ -7,16 +7,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
-	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 )
 
 // checkTransferHistory finds transfers that succeed, fail later or are refused by
 // every id that anybody has of them.
 func checkTransferHistory(t *testing.T, p *harness.Program) {
-	s := p.Shop(harness.Large, "live")
+	s := newSender(t, p, "live")
+	box := harness.NewReceiver(t, 0)
 	type sent struct {
 		transfer
 		state     string
@@ -31,20 +32,28 @@ func checkTransferHistory(t *testing.T, p *harness.Program) {
 	}
 	for i, c := range all {
 		all[i].reference = harness.NewReference()
-		all[i].answer = s.Ask(t, c.path, c.body(all[i].reference), "X-Callback-URL", p.SandboxURL+"/inbox/trail")
+		all[i].answer = s.Ask(t, c.path, c.body(all[i].reference), "X-Callback-URL", box.URL)
 	}
 	for _, c := range all {
 		var shown adminapi.Movement
-		harness.Await(t, heardWithin+harness.PaidWithin, "the callback's delivery", func() bool {
-			p.MustRun(t, "", &shown, "transfer", "show", c.reference)
+		show := func() {
+			var err error
+			if shown, err = p.Admin().Movement(t.Context(), c.reference); err != nil {
+				t.Fatal(err)
+			}
+		}
+		harness.Await(t, heardWithin, "the callback's delivery", func() bool {
+			show()
 			return len(shown.Callbacks) == 1 && shown.Callbacks[0].State == "delivered"
 		})
-		p.MustRun(t, "", &shown, "transfer", "show", c.reference) // what was read before its callbacks may be older than these
+		show() // what was read before its callbacks may be older than these
 		if shown.State != c.state || shown.MerchantID != s.MerchantID || int64(shown.Amount) != c.amount || len(shown.Callbacks[0].Attempts) != 1 {
 			t.Errorf("%s to %s is shown as %+v", c.route, c.to, shown)
 		}
 		c.wantFound(t, p, c.answer, shown)
-		c.wantShown(t, p, shown)
+		if c.path == toBank.path { // each end once
+			c.wantShown(t, p, shown)
+		}
 		if moved := moved(t, p, c.amount); len(moved) != c.moved || c.moved > 0 && moved[0].Reference != shown.UpstreamReference {
 			t.Errorf("shown as sent as %s, and upstream moved %v", shown.UpstreamReference, moved)
 		}
@@ -69,15 +78,12 @@ func (m transfer) wantFound(t *testing.T, p *harness.Program, a harness.Answer, 
 	}
 	for by, names := range ids {
 		for _, name := range names {
-			var found adminapi.FindResult
-			p.MustRun(t, "", &found, "find", name)
-			if len(found.Movements) != 1 || found.Movements[0].ID != shown.ID || !slices.Contains(found.Movements[0].By, by) || len(found.Movements[0].History) < 3 {
-				t.Errorf("%s %q finds %+v", by, name, found)
+			found, err := p.Admin().Find(t.Context(), name, time.Time{})
+			if err != nil || len(found.Movements) != 1 || found.Movements[0].ID != shown.ID || !slices.Contains(found.Movements[0].By, by) || len(found.Movements[0].History) < 3 {
+				t.Errorf("%s %q finds %+v, %v", by, name, found, err)
 			}
-			var same adminapi.Movement
-			p.MustRun(t, "", &same, "transfer", "show", name)
-			if same.ID != shown.ID {
-				t.Errorf("%s %q shows %+v", by, name, same)
+			if same, err := p.Admin().Movement(t.Context(), name); err != nil || same.ID != shown.ID {
+				t.Errorf("%s %q shows %+v, %v", by, name, same, err)
 			}
 		}
 	}
@@ -87,13 +93,17 @@ func (m transfer) wantFound(t *testing.T, p *harness.Program, a harness.Answer, 
 // came back, and what was told of it.
 func (m transfer) wantShown(t *testing.T, p *harness.Program, shown adminapi.Movement) {
 	t.Helper()
-	out, err := p.Run(t, "transfer", "show", shown.ID)
+	var found adminapi.FindResult
+	if p.MustRun(t, "", &found, "find", shown.Reference); len(found.Movements) != 1 || found.Movements[0].ID != shown.ID {
+		t.Errorf("gerbang find: %+v", found)
+	}
+	out, err := p.Run(t, "transfer", "show", shown.Reference)
 	if err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
 	for _, part := range []string{
 		shown.MerchantID, shown.Reference, shown.RequestID, shown.DecisionID, shown.PolicyVersion, shown.UpstreamReference,
-		fmt.Sprintf(`"amount":%d`, m.amount), fmt.Sprintf("%q", m.to), "reserved", shown.State, "callback transfer.status_update", "delivered 200",
+		fmt.Sprintf(`"amount":%d`, m.amount), fmt.Sprintf("%q", m.to), "reserved", shown.State, "callback transfer.status_update", "delivered 204",
 	} {
 		if part == "" || !strings.Contains(out, part) {
 			t.Errorf("%q is not in what is shown:\n%s", part, out)
@@ -118,11 +128,15 @@ func (m transfer) wantShown(t *testing.T, p *harness.Program, shown adminapi.Mov
 // with nonsense: two operators together, or one whose override is reviewed.
 func TestTransferOverrides(t *testing.T) {
 	t.Parallel()
-	d := harness.NewDeploymentOf(t, "wallet1")
-	ops := d.Start(t, dbtest.New(t, "", nil))[0]
+	ops := harness.Shared(t)
+	made, err := ops.Admin().CreateOperatorToken(t.Context(), adminapi.NewOperatorToken{Name: "peer", Role: "admin"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	peer := &harness.Program{Document: ops.Document}
-	peer.AdminToken = d.Peer
-	s := d.NewShop(t, ops, "scale")
+	peer.AdminToken = made.Token
+	ops.KeepSecret(harness.Merchant{MerchantID: "peer", LiveKey: made.Token})
+	s := newSender(t, ops, "live")
 	type sent struct {
 		transfer
 		reference, id string
@@ -141,16 +155,16 @@ func TestTransferOverrides(t *testing.T) {
 		c := two[i]
 		awaitUnknown(t, s, c.transfer, c.reference)
 		for range 2 { // of one operator
-			if got := override(t, ops, c.id, "success"); !got.Waiting || got.State != "pending" || got.Override.Operator != "ops" {
+			if got := override(t, ops, c.id, "success"); !got.Waiting || got.State != "pending" || got.Override.Operator != "dev" {
 				t.Errorf("proposed: %+v", got)
 			}
 		}
-		refuseOverride(t, peer, "ops has proposed success", c.id, "failed")
+		refuseOverride(t, peer, "dev has proposed success", c.id, "failed")
 		awaitTransfer(t, s, c.transfer, c.reference, "", "Pending", 0)
 		if got := override(t, peer, c.id, "success"); got.Waiting || got.State != "succeeded" || got.Override.ConfirmedBy != "peer" {
 			t.Errorf("confirmed: %+v", got)
 		}
-		wantOverridden(t, s, c.transfer, c.reference, "proposed success", "by ops: seen in the portal", "confirmed success", "by peer: seen in the portal")
+		wantOverridden(t, s, c.transfer, c.reference, "proposed success", "by dev: seen in the portal", "confirmed success", "by peer: seen in the portal")
 		refuseOverride(t, peer, "has ended already, as succeeded", c.id, "failed")
 
 		c = one[i]
@@ -168,24 +182,28 @@ func TestTransferOverrides(t *testing.T) {
 func awaitUnknown(t *testing.T, s harness.Shop, m transfer, reference string) {
 	t.Helper()
 	harness.Await(t, heardWithin, "a place on the operators' list", func() bool {
-		statusOfTransfer(t, s, m, reference, "")
-		out, err := s.Run(t, "transfer", "show", reference)
-		return err == nil && strings.Contains(out, "listed amount_differs")
+		id := statusOfTransfer(t, s, m, reference, "").id()
+		all, err := s.Admin().Exceptions(t.Context())
+		return err == nil && slices.ContainsFunc(all, func(e adminapi.Exception) bool {
+			return e.Reason == "amount_differs" && strings.ReplaceAll(e.Subject, "-", "") == id
+		})
 	})
 }
 
-// override is an operator's word on how a transfer ended, which is taken.
+// override is an operator's decision on a transfer, which is taken. It is given by the
+// command.
 func override(t *testing.T, p *harness.Program, id, as string, flags ...string) (got adminapi.Overridden) {
 	t.Helper()
 	p.MustRun(t, "", &got, append([]string{"transfer", "override", id, "--yes", "--as", as, "--reason", "seen in the portal"}, flags...)...)
 	return got
 }
 
-// refuseOverride is an operator's word that is not taken.
+// refuseOverride is an operator's decision that is not taken.
 func refuseOverride(t *testing.T, p *harness.Program, part, id, as string) {
 	t.Helper()
-	if out, err := p.Run(t, "transfer", "override", id, "--yes", "--as", as, "--reason", "seen in the portal"); err == nil || !strings.Contains(out, part) {
-		t.Errorf("settled as %s: %v %s, want a refusal with %q", as, err, out, part)
+	_, err := p.Admin().Override(t.Context(), id, adminapi.NewOverride{As: as, Reason: "seen in the portal"})
+	if err == nil || !strings.Contains(err.Error(), part) {
+		t.Errorf("overridden as %s: %v, want a refusal with %q", as, err, part)
 	}
 }
 

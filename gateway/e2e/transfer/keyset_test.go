@@ -13,19 +13,22 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
-// TestTransferKeyset gives a deployment a new key, seals everything anew and
-// removes the old key, while two replicas transfer: no call fails. It also
-// connects accounts, which the provider verifies.
-func TestTransferKeyset(t *testing.T) {
+// TestTransfersOnTwoReplicas sends equal transfers in a row and hangs up during one. It
+// connects accounts, which the provider verifies. Then it gives the deployment a new key,
+// seals everything anew and removes the old key, while both replicas transfer: no call
+// fails.
+func TestTransfersOnTwoReplicas(t *testing.T) {
 	t.Parallel()
 	x := newMatrix(t)
 	x.revive(t)
+	checkHungUp(t, x)
+	checkEqual(t, x)
 	checkVerified(t, x)
 	rest := x.flow(t)
 	more := func() {
 		t.Helper()
 		begun := rest.count()
-		harness.Await(t, heardWithin, "more transfers", func() bool { return rest.count() >= begun+40 })
+		harness.Await(t, heardWithin, "more transfers", func() bool { return rest.count() >= begun+12 })
 	}
 	more()
 	first := x.keys(t, x.stays)[0].Number
@@ -56,7 +59,10 @@ func TestTransferKeyset(t *testing.T) {
 // keys are those that a replica has in force.
 func (x *matrix) keys(t *testing.T, p *harness.Program) (keys []adminapi.KeyUse) {
 	t.Helper()
-	p.MustRun(t, "", &keys, "keyset", "list")
+	keys, err := p.Admin().Keyset(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	return keys
 }
 
@@ -81,7 +87,7 @@ func (x *matrix) flow(t *testing.T) *flow {
 				}
 				s := []harness.Shop{x.shop, x.expiring}[i/2].At([]*harness.Program{x.stays, x.dies}[(i+n)%2])
 				m := routes[i%2].newTransfer()
-				a, err := s.Post(t.Context(), m.path, m.body(harness.NewReference()))
+				a, err := s.Insist(t.Context(), m.path, m.body(harness.NewReference()))
 				if err != nil || transferOf(a).Status != "Success" {
 					t.Errorf("while the key is replaced: %v %s", err, a)
 				}
@@ -113,45 +119,45 @@ func checkVerified(t *testing.T, x *matrix) {
 	t.Helper()
 	s, _ := x.newSender(t)
 	right := x.credentials
-	set := func(change harness.Fields, flags ...string) (string, error) {
+	set := func(change harness.Fields, unverified bool) (string, error) {
 		content, err := json.Marshal(right.With(change))
 		if err != nil {
 			t.Fatal(err)
 		}
-		arguments := append([]string{"connection", "set", s.MerchantID, "wallet1", "--mode", "live", "--credentials-file", "-"}, flags...)
-		return x.stays.RunWith(t, string(content), arguments...)
+		made, err := x.stays.Admin().SetConnection(t.Context(), s.MerchantID, "wallet1",
+			adminapi.ConnectionSpec{Mode: "live", Credentials: content, Unverified: unverified})
+		return made.Verified, err
 	}
 	nowhere := harness.Fields{"base_url": "http://127.0.0.1:1"}
 	for what, c := range map[string]struct {
-		change harness.Fields
-		flags  []string
-		part   string
+		change     harness.Fields
+		unverified bool
+		part       string
 	}{
-		"another secret":                 {harness.Fields{"client_secret": "another"}, nil, "Unauthorized"},
-		"another secret, unverified":     {harness.Fields{"client_secret": "another"}, []string{"--unverified"}, "Unauthorized"},
-		"another client":                 {harness.Fields{"client_id": "another"}, nil, "Unknown client"},
-		"another wallet":                 {harness.Fields{"customer_number": "628123456789"}, nil, "customer_number"},
-		"a setting that is not there":    {harness.Fields{"secret": "x"}, nil, "secret"},
-		"a provider that is not reached": {nowhere, nil, "--unverified"},
+		"another secret":                 {harness.Fields{"client_secret": "another"}, false, "Unauthorized"},
+		"another secret, unverified":     {harness.Fields{"client_secret": "another"}, true, "Unauthorized"},
+		"another client":                 {harness.Fields{"client_id": "another"}, false, "Unknown client"},
+		"another wallet":                 {harness.Fields{"customer_number": "628123456789"}, false, "customer_number"},
+		"a setting that is not there":    {harness.Fields{"secret": "x"}, false, "secret"},
+		"a provider that is not reached": {nowhere, false, "unverified"},
 	} {
-		out, err := set(c.change, c.flags...)
-		if err == nil || !strings.Contains(out, c.part) || strings.Contains(out, "PRIVATE KEY") {
-			t.Errorf("%s: %v %s", what, err, out)
+		if _, err := set(c.change, c.unverified); err == nil || !strings.Contains(err.Error(), c.part) || strings.Contains(err.Error(), "PRIVATE KEY") {
+			t.Errorf("%s: %v", what, err)
 		}
 		sends(t, s, toBank.newTransfer(), harness.NewReference(), "Success")
 	}
-	if out, err := set(nowhere, "--unverified"); err != nil || !strings.Contains(out, "unverified") {
-		t.Errorf("unverified: %v %s", err, out)
+	if verified, err := set(nowhere, true); err != nil || verified != "unverified" {
+		t.Errorf("unverified: %v %s", err, verified)
 	}
 	m, reference := toWallet.newTransfer(), harness.NewReference()
 	var a harness.Answer
-	harness.Await(t, 2*harness.ActsWithin, "the new connection", func() bool {
+	harness.Await(t, harness.ActsWithin, "the new connection", func() bool {
 		a = s.Ask(t, m.path, m.body(reference))
 		return a.Code == fault.ProviderUnavailable
 	})
 	harness.ProviderUnavailable.Want(t, "nobody is there", a, reference)
-	if out, err := set(nil); err != nil || !strings.Contains(out, "verified") {
-		t.Errorf("the right ones: %v %s", err, out)
+	if verified, err := set(nil, false); err != nil || verified != "yes" {
+		t.Errorf("the right ones: %v %s", err, verified)
 	}
 	sends(t, s, m, reference, "Success")
 }

@@ -35,9 +35,7 @@ func (x *matrix) dieReserving(t *testing.T, at point, r route) {
 	x.strike(t, at.plugin)
 	x.tap.disarm(!at.plugin)
 	<-posted
-	if x.dies.Running() {
-		x.dies.Kill(t)
-	}
+	x.end(t)
 }
 
 // sleepReserving stops the gateway between reservation and send until somebody

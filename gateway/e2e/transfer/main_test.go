@@ -6,4 +6,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 )
 
-func TestMain(m *testing.M) { harness.Main(m) }
+func TestMain(m *testing.M) {
+	harness.SharePolicy(writePolicy)
+	harness.Main(m)
+}

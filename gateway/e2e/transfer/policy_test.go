@@ -1,7 +1,6 @@
 package transfer_test
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -9,8 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
@@ -25,12 +23,17 @@ type outflow struct {
 // otherHolder refuses what goes to somebody else than the caller believes.
 const otherHolder = `package gerbang
 
-refusals contains "The account is somebody else's." if input.told.name_match == false
+refusals contains "The account is somebody else's." if {
+	input.merchant.labels.holders == "checked"
+	input.told.name_match == false
+}
 `
 
-func newOutflow(t *testing.T) *outflow {
+// writePolicy fills the directory of the shared gateway's policy. Merchants of tier starter
+// have payout limits; the rule about holders is for those who are labelled for it.
+func writePolicy(t testing.TB, dir string) {
 	t.Helper()
-	o := &outflow{dir: t.TempDir()}
+	o := &outflow{dir: dir}
 	for _, name := range []string{"admit.rego", "limits.rego", "data.json"} {
 		content, err := os.ReadFile(filepath.Join(harness.Root, "policy", "rego", name))
 		if err != nil {
@@ -46,19 +49,9 @@ func newOutflow(t *testing.T) *outflow {
 	o.write(t, "holder.rego", []byte(otherHolder))
 	fast := harness.Fields{"rate_per_second": 1_000_000, "burst": 1_000_000}
 	o.data["tiers"] = harness.Fields{"starter": fast, "growth": fast, "scale": fast}
-	o.change(t)
-	return o
-}
-
-func (o *outflow) write(t *testing.T, name string, content []byte) {
-	t.Helper()
-	if err := os.WriteFile(filepath.Join(o.dir, name), content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (o *outflow) change(t *testing.T) {
-	t.Helper()
+	o.data["transfers"] = harness.Fields{"tiers": harness.Fields{
+		"starter": harness.Fields{"day": harness.Fields{"amount": 100_000, "count": 4}, "destination_day": harness.Fields{"count": 2}},
+	}}
 	content, err := json.Marshal(o.data)
 	if err != nil {
 		t.Fatal(err)
@@ -66,34 +59,33 @@ func (o *outflow) change(t *testing.T) {
 	o.write(t, "data.json", content)
 }
 
+func (o *outflow) write(t testing.TB, name string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(o.dir, name), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestTransferPolicies bounds by policy what goes out, how often names are asked
 // for, and who may receive.
 func TestTransferPolicies(t *testing.T) {
 	t.Parallel()
-	o := newOutflow(t)
-	o.data["quotas"] = harness.Fields{"name_inquiry": harness.Fields{"operations": []string{"/wallet1/inquiry", "/transfer/inquiry"}, "limit": 5}}
-	o.data["transfers"] = harness.Fields{"tiers": harness.Fields{
-		"starter": harness.Fields{"day": harness.Fields{"amount": 100_000, "count": 4}, "destination_day": harness.Fields{"count": 2}},
-	}}
-	o.change(t)
-	p := harness.Start(t, harness.Settings{Flags: []string{"--policy-dir", o.dir}})
+	p := harness.Shared(t)
 	for name, check := range map[string]func(*testing.T, harness.Shop){
-		"bounds": checkOutflow, "at once": checkOutflowAtOnce,
+		"payout limits": checkOutflow, "payout limits at once": checkOutflowAtOnce, "quota of names": checkNameQuota,
+		"another holder": checkOtherHolder, "without a reference": checkUnnamed, "repeats": checkRepeats,
 	} {
-		s := p.Shop(harness.Small, map[string]string{"bounds": "live", "at once": "test"}[name])
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			s := newSender(t, p, "live")
+			if strings.HasPrefix(name, "payout") {
+				if _, err := p.Admin().SetTier(t.Context(), s.MerchantID, adminapi.TierChange{Tier: "starter", Reason: "for a test"}); err != nil {
+					t.Fatal(err)
+				}
+			}
 			check(t, s)
 		})
 	}
-	t.Run("names", func(t *testing.T) {
-		t.Parallel()
-		checkNameQuota(t, p.Shop(harness.Large, "live"), p.Shop(harness.Large, "test"))
-		checkOtherHolder(t, p.Shop(harness.Large, "live"))
-		checkUnnamed(t, p.Shop(harness.Large, "test"))
-		checkHungUp(t, p.Shop(harness.Large, "live"))
-		checkRepeats(t, p.Shop(harness.Large, "live"))
-	})
 }
 
 // checkOutflow uses up the payout limits of a day, and gets back the amounts of
@@ -150,7 +142,7 @@ func checkOutflowAtOnce(t *testing.T, s harness.Shop) {
 	var group sync.WaitGroup
 	for i := range sent {
 		sent[i] = routes[i%2].newTransfer()
-		group.Go(func() { answers[i], _ = s.Post(t.Context(), sent[i].path, sent[i].body(harness.NewReference())) })
+		group.Go(func() { answers[i], _ = s.Insist(t.Context(), sent[i].path, sent[i].body(harness.NewReference())) })
 	}
 	group.Wait()
 	var out int
@@ -171,7 +163,13 @@ func checkOutflowAtOnce(t *testing.T, s harness.Shop) {
 }
 
 // checkNameQuota asks for names until the month's quota is used up.
-func checkNameQuota(t *testing.T, s, elsewhere harness.Shop) {
+func checkNameQuota(t *testing.T, s harness.Shop) {
+	limit := int64(5)
+	if _, err := s.Admin().SetLimits(t.Context(), s.MerchantID, adminapi.LimitChange{
+		Limits: []adminapi.NewLimit{{Name: "name_inquiry", Limit: &limit}}, Reason: "for a test",
+	}); err != nil {
+		t.Fatal(err)
+	}
 	ask := func(m transfer, names int) {
 		t.Helper()
 		path := map[string]string{toWallet.path: "/wallet1/inquiry", toBank.path: "/transfer/inquiry"}[m.path]
@@ -201,14 +199,14 @@ func checkNameQuota(t *testing.T, s, elsewhere harness.Shop) {
 		ask(toWallet.newTransfer(), 0)
 		ask(toBank.newTransfer(), 0)
 	}
-	if a := elsewhere.Ask(t, "/wallet1/inquiry", toWallet.newTransfer().body("")); !a.Success {
-		t.Errorf("another mode has its own: %s", a)
-	}
 	sends(t, s, toBank.newTransfer(), harness.NewReference(), "Success") // a transfer's own inquiry is no answer to anybody
 }
 
 // checkOtherHolder sends to an account that is somebody else's.
 func checkOtherHolder(t *testing.T, s harness.Shop) {
+	if _, err := s.Admin().SetLabels(t.Context(), s.MerchantID, adminapi.LabelChange{Labels: map[string]*string{"holders": new("checked")}, Reason: "for a test"}); err != nil {
+		t.Fatal(err)
+	}
 	m, reference := toBank.to("7000004321"), harness.NewReference()
 	a := s.Ask(t, m.path, m.body(reference).With(harness.Fields{"account_name": "Orang Lain"}))
 	if harness.PolicyDenied.Want(t, "another holder", a, reference); a.Message != "The account is somebody else's." {
@@ -250,7 +248,7 @@ func checkRepeats(t *testing.T, s harness.Shop) {
 	if out, err := s.Program.Run(t, "merchant", "limit", s.MerchantID, "--repeat-within", "10m", "--reason", "its client repeats"); err != nil {
 		t.Fatal(out, err)
 	}
-	harness.Await(t, 2*harness.PolicyLiveWithin, "the wider window", func() bool {
+	harness.Await(t, harness.PolicyLiveWithin, "the wider window", func() bool {
 		m := toBank.newTransfer()
 		first := sends(t, s, m, "", "Success")
 		return sends(t, s, m, "", "Success").id() == first.id()
@@ -265,58 +263,4 @@ func checkRepeats(t *testing.T, s harness.Shop) {
 	m.wantMoved(t, s.Program, 1)
 	sends(t, s, m, harness.NewReference(), "Success")
 	m.wantMoved(t, s.Program, 2)
-}
-
-// checkHungUp hangs up while the provider works on a transfer without a
-// reference. The same request again gets that transfer, and no other.
-func checkHungUp(t *testing.T, s harness.Shop) {
-	for _, r := range routes {
-		m := r.newTransfer()
-		s.InjectInto(t, "wallet1", "latency", r.upstream, 1)
-		impatient, hang := context.WithCancel(t.Context())
-		gone := make(chan error)
-		go func() {
-			_, err := s.Post(impatient, m.path, m.body(""))
-			gone <- err
-		}()
-		harness.Await(t, harness.PaidWithin, "the reservation", func() bool { return isReserved(t, s.DatabaseURL, m.amount) })
-		hang()
-		if err := <-gone; err == nil {
-			t.Error("who hung up was answered")
-		}
-		busy := s.Ask(t, m.path, m.body(""))
-		if busy.Code != fault.InProgress || busy.Header.Get("Retry-After") == "" {
-			t.Errorf("while it is being created: %s", busy)
-		}
-		var first harness.Answer
-		harness.Await(t, heardWithin, "the transfer that nobody waits for", func() bool {
-			first = s.Ask(t, m.path, m.body(""))
-			return first.Code != fault.InProgress
-		})
-		m.wantAnswer(t, first, "", "Success")
-		m.wantMoved(t, s.Program, 1)
-		if !first.Replayed() {
-			t.Errorf("asked again: %s", first)
-		}
-		// That answer was heard, so the next is another.
-		if next := sends(t, s, m, "", "Success"); next.id() == transferOf(first).id() {
-			t.Errorf("after the answer was heard: %s again", next.id())
-		}
-		m.wantMoved(t, s.Program, 2)
-	}
-}
-
-// isReserved tells whether a transfer of an amount has been reserved.
-func isReserved(t *testing.T, databaseURL string, amount int64) bool {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), databaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.WithoutCancel(t.Context()))
-	var n int
-	if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM movements WHERE kind = 'transfer' AND amount = $1", amount).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
-	return n > 0
 }

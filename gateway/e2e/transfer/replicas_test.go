@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 )
 
 // TestTransfersAcrossReplicas has two replicas share transfers, a third of which
 // meet a fault, and kills one replica midway: no transfer is doubled or lost.
 func TestTransfersAcrossReplicas(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	random := rand.New(rand.NewPCG(seed, 0))
+	tier.Long(t, "a thousand transfers; TestTransfersSurviveKills shares sixty")
+	random, seed := seeded()
 	x := newMatrix(t)
 	x.revive(t)
 	x.open(t, 3)
@@ -25,8 +26,14 @@ func TestTransfersAcrossReplicas(t *testing.T) {
 	x.share(t, all[:len(all)/2])
 	x.killSharing(t, all[len(all)/2:], false)
 	t.Logf("seed %d: %d transfers shared in %v", seed, len(all), time.Since(began).Round(time.Millisecond))
-	x.awaitEnds(t, 60*time.Second, false)
+	x.awaitEnds(t, heardWithin, false)
 	x.check(t)
+}
+
+// seeded is a source of random numbers with its seed.
+func seeded() (random *rand.Rand, seed uint64) {
+	seed = uint64(time.Now().UnixNano())
+	return rand.New(rand.NewPCG(seed, 0)), seed
 }
 
 // TestTortureTransfers combines all faults with every kill, and then kills a
@@ -35,8 +42,7 @@ func TestTransfersAcrossReplicas(t *testing.T) {
 func TestTortureTransfers(t *testing.T) {
 	t.Parallel()
 	minutes := harness.TortureMinutes(t)
-	seed := uint64(time.Now().UnixNano())
-	random := rand.New(rand.NewPCG(seed, 0))
+	random, seed := seeded()
 	x := newMatrix(t)
 	x.cross(t, slices.Concat(quick, others))
 	x.complete(t, slices.Concat(quick, others))

@@ -18,23 +18,25 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
-// heardWithin is how long the gateway takes to learn of a transfer that the
-// provider ends late: it is looked up 10 s after its reservation.
-const heardWithin = 20 * time.Second
+// heardWithin is how long a test waits at most until the gateway learns of a transfer that
+// the provider ends late: it is looked up 10 s after its reservation.
+const heardWithin = 2 * time.Minute
 
-// TestTransfers uses every operation of wallet1 as merchants do. Each part has an
-// account of its own at the provider; the demo has one for each mode of each
-// merchant.
+// newSender is a merchant of its own with an account at wallet1 in both modes.
+func newSender(t testing.TB, p *harness.Program, mode string) harness.Shop {
+	t.Helper()
+	return harness.NewShop(t, p, mode, "wallet1")
+}
+
+// TestTransfers uses every operation of wallet1 as merchants do. Each part has a
+// merchant of its own.
 func TestTransfers(t *testing.T) {
 	t.Parallel()
-	edit := &harness.PolicyData{File: filepath.Join(t.TempDir(), "data.json")}
-	edit.LiftRates(t)
-	p := harness.Start(t, harness.Settings{Flags: []string{"--policy-dir", filepath.Dir(edit.File)}})
-	checkTransferIsolation(t, p)
+	p := harness.Shared(t)
 	for name, check := range map[string]func(*testing.T, *harness.Program){
 		"endpoints": checkTransferEndpoints, "errors": checkTransferErrors, "callbacks": checkTransferCallbacks,
 		"scopes": checkTransferScopes, "mutations": checkMutations, "public test cases": checkPublicCases,
-		"trail": checkTransferHistory,
+		"history": checkTransferHistory, "isolation": checkTransferIsolation,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -45,7 +47,7 @@ func TestTransfers(t *testing.T) {
 
 // checkTransferEndpoints compares every answer with the contract byte for byte.
 func checkTransferEndpoints(t *testing.T, p *harness.Program) {
-	s := p.Shop(harness.Large, "live")
+	s := newSender(t, p, "live")
 	wantBanks(t, s.Ask(t, "/transfer/banks", nil))
 	for _, phone := range []string{"081234567890", "+62 812-3456-7890", "6281234567890", "0812.3456.7890", "81234567890"} {
 		a := s.Ask(t, "/wallet1/inquiry", harness.Fields{"phone": phone, "amount": 50_000})
@@ -135,7 +137,7 @@ func checkOtherForms(t *testing.T, s harness.Shop) {
 
 // checkTransferErrors sends requests that are invalid or cannot be done.
 func checkTransferErrors(t *testing.T, p *harness.Program) {
-	s, other := p.Shop(harness.Large, "live"), p.Shop(harness.Small, "live")
+	s, other := newSender(t, p, "live"), newSender(t, p, "live")
 	for _, c := range []struct {
 		what  string
 		on    route
@@ -174,7 +176,7 @@ func checkTransferErrors(t *testing.T, p *harness.Program) {
 		}
 	}
 	checkTransferReferences(t, s)
-	checkShortWallet(t, p.Shop(harness.Small, "live"))
+	checkShortWallet(t, other)
 }
 
 // checkTransferReferences uses references twice, or wrongly.
@@ -202,8 +204,9 @@ func checkTransferIsolation(t *testing.T, p *harness.Program) {
 	m, reference := toWallet.newTransfer(), harness.NewReference()
 	var shops []harness.Shop
 	ids := map[string]bool{}
-	for merchant := range p.Merchants {
-		shops = append(shops, p.Shop(merchant, "live"), p.Shop(merchant, "test"))
+	for range 2 {
+		made := harness.NewMerchant(t, p, "wallet1")
+		shops = append(shops, p.Of(made, "live"), p.Of(made, "test"))
 	}
 	for _, s := range shops {
 		if a := s.Ask(t, "/wallet1/transfer/status", harness.Fields{"external_id": reference}); a.Code != fault.NotFound {
@@ -260,10 +263,12 @@ func checkShortWallet(t *testing.T, s harness.Shop) {
 
 // checkTransferScopes uses keys with too few scopes.
 func checkTransferScopes(t *testing.T, p *harness.Program) {
-	s := p.Shop(harness.Large, "test")
+	s := newSender(t, p, "test")
 	keyed := func(scope string) harness.Shop {
-		var made adminapi.CreatedKey
-		p.MustRun(t, "", &made, "key", "create", s.MerchantID, "--mode", "test", "--scope", scope)
+		made, err := p.Admin().CreateKey(t.Context(), s.MerchantID, adminapi.NewKey{Mode: "test", Scopes: []string{scope}})
+		if err != nil {
+			t.Fatal(err)
+		}
 		p.KeepSecret(harness.Merchant{MerchantID: s.MerchantID + " with scope " + scope, TestKey: made.SecretKey})
 		s := s
 		s.Key = made.SecretKey
@@ -343,7 +348,7 @@ func mutations(t *testing.T, s harness.Shop, limit int) []mutation {
 // checkMutations compares the mutations of a merchant that does nothing else with
 // what it has sent.
 func checkMutations(t *testing.T, p *harness.Program) {
-	s := p.Shop(harness.Small, "test")
+	s := newSender(t, p, "test")
 	before := mutations(t, s, 100)
 	var sent, fees, rows int64
 	for range 6 {

@@ -1,48 +1,71 @@
 package transfer_test
 
 import (
+	"context"
 	"net/http"
 	"testing"
-	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
-// TestEqualTransfersInARow sends equal transfers without a reference, each as soon as
-// the answer of the last one was read, to two replicas in turn: on connections that
-// are closed at once, on one that stays, and 20 ms later. All are transfers of their
-// own.
-func TestEqualTransfersInARow(t *testing.T) {
-	t.Parallel()
-	const each = 60
-	database := dbtest.New(t, "", nil)
-	d := harness.NewDeploymentOf(t, "wallet1")
-	replicas := d.Start(t, database, database)
-	for name, sends := range map[string]struct {
-		headers []string
-		apart   time.Duration
-		route   route
-	}{
-		"closed connections": {headers: []string{"Connection", "close"}, route: toWallet},
-		"open connections":   {route: toBank},
-		"20 ms apart":        {headers: []string{"Connection", "close"}, apart: 20 * time.Millisecond, route: toBank},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := d.NewShop(t, replicas[0], "scale")
-			m := sends.route.newTransfer()
-			ids, beat := map[string]bool{}, time.NewTicker(max(sends.apart, time.Nanosecond))
-			defer beat.Stop()
-			for i := range each {
-				a := s.At(replicas[i%2]).Ask(t, m.path, m.body(""), sends.headers...)
-				if a.HTTP != http.StatusOK || a.Replayed() || ids[transferOf(a).id()] {
-					t.Fatalf("the %d. is answered %s, replayed: %t", i+1, a, a.Replayed())
-				}
-				ids[transferOf(a).id()] = true
-				<-beat.C
+// checkEqual sends equal transfers without a reference, each as soon as the answer of the
+// last one was read, to two replicas in turn: on connections that are closed at once and on
+// one that stays. All are transfers of their own.
+func checkEqual(t *testing.T, x *matrix) {
+	t.Helper()
+	const each = 24
+	replicas := []*harness.Program{x.stays, x.dies}
+	for r, headers := range map[route][]string{toWallet: {"Connection", "close"}, toBank: nil} {
+		m, ids := r.newTransfer(), map[string]bool{}
+		for i := range each {
+			a := x.shop.At(replicas[i%2]).Ask(t, m.path, m.body(""), headers...)
+			if a.HTTP != http.StatusOK || a.Replayed() || ids[transferOf(a).id()] {
+				t.Fatalf("the %d. is answered %s, replayed: %t", i+1, a, a.Replayed())
 			}
-			m.wantMoved(t, replicas[0], each)
+			ids[transferOf(a).id()] = true
+		}
+		m.wantMoved(t, x.stays, each)
+	}
+}
+
+// checkHungUp hangs up while the provider works on a transfer without a reference. The same
+// request again gets that transfer, and no other.
+func checkHungUp(t *testing.T, x *matrix) {
+	t.Helper()
+	for _, r := range routes {
+		s, m := x.shop, r.newTransfer()
+		call := x.proxy.give(m.amount, "", before)
+		impatient, hang := context.WithCancel(t.Context())
+		gone := make(chan error)
+		go func() {
+			_, err := s.Post(impatient, m.path, m.body(""))
+			gone <- err
+		}()
+		wantSoon(t, call.arrived, "the call")
+		hang()
+		if err := <-gone; err == nil {
+			t.Error("the client that hung up was answered")
+		}
+		busy := s.Ask(t, m.path, m.body(""))
+		if busy.Code != fault.InProgress || busy.Header.Get("Retry-After") == "" {
+			t.Errorf("while it is being created: %s", busy)
+		}
+		call.letGo()
+		var first harness.Answer
+		harness.Await(t, heardWithin, "the transfer that nobody waits for", func() bool {
+			first = s.Ask(t, m.path, m.body(""))
+			return first.Code != fault.InProgress
 		})
+		m.wantAnswer(t, first, "", "Success")
+		m.wantMoved(t, s.Program, 1)
+		if !first.Replayed() {
+			t.Errorf("asked again: %s", first)
+		}
+		// That answer was read, so the next is another.
+		if next := sends(t, s, m, "", "Success"); next.id() == transferOf(first).id() {
+			t.Errorf("after the answer was read: %s again", next.id())
+		}
+		m.wantMoved(t, s.Program, 2)
 	}
 }
