@@ -245,7 +245,7 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 	t.Helper()
 	w := &world{T: t, plugins: newPlugins(t), clock: &fakeClock{}, following: &fakeFollowing{}, metrics: console.NewMetrics(), logs: &logs{}}
 	log := slog.New(slog.NewTextHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	url := dbtest.New(t, store.MigrationsDigest(), func(ctx context.Context, url string) error {
+	url := dbtest.Reused(t, store.MigrationsDigest(), func(ctx context.Context, url string) error {
 		return store.Migrate(ctx, url, slog.New(slog.DiscardHandler))
 	})
 	var err error

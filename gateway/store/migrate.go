@@ -31,7 +31,7 @@ const (
 
 // baseline is the version of the first schema. Versions before it were never
 // released.
-const baseline = 100
+const baseline = 500
 
 // Migrate brings the database at the URL to this version's tables. Any number
 // of replicas may call it at once; one applies, the others wait. It refuses a

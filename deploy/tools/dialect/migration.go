@@ -48,7 +48,7 @@ func annotation(t token) string {
 }
 
 // baseline is the one migration that may hold many statements: the first schema.
-const baseline = "00100_baseline.sql"
+const baseline = "00500_baseline.sql"
 
 // judgeMigration judges one file for goose. CockroachDB changes a schema outside of
 // transactions, so a file is one step that can be begun again after a crash. The

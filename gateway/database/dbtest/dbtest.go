@@ -61,7 +61,7 @@ func closeServer() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), cleanupPatience)
 	defer cancel()
-	if err := run.server.Close(ctx); err != nil {
+	if err := errors.Join(run.server.dropPool(ctx), run.server.Close(ctx)); err != nil {
 		fmt.Fprintln(os.Stderr, "dbtest:", err)
 	}
 }
@@ -74,7 +74,7 @@ func New(tb testing.TB, key string, prepare Prepare) string {
 	tb.Helper()
 	s := server(tb)
 	ctx := tb.Context()
-	name := "gerbang_test_" + strings.ToLower(rand.Text()[:16])
+	name := newName()
 	tb.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupPatience)
 		defer cancel()
@@ -87,6 +87,8 @@ func New(tb testing.TB, key string, prepare Prepare) string {
 	}
 	return withDatabase(s.URL, name)
 }
+
+func newName() string { return "gerbang_test_" + strings.ToLower(rand.Text()[:16]) }
 
 // Engine is the engine that this process's tests run on.
 func Engine(tb testing.TB) database.Engine {

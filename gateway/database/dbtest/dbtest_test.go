@@ -110,6 +110,40 @@ func TestDatabaseIsDropped(t *testing.T) { //nolint:tparallel // the database is
 	}
 }
 
+// TestReusedDatabaseIsAsPrepared: whatever a test has done to the rows, the next one finds those that were prepared, and
+// foreign keys refuse as before.
+func TestReusedDatabaseIsAsPrepared(t *testing.T) { //nolint:tparallel // each user begins where the one before has ended
+	t.Parallel()
+	prepare := func(ctx context.Context, url string) error {
+		return execute(ctx, url, "CREATE TABLE parent (n INT8 PRIMARY KEY); CREATE TABLE child (n INT8 PRIMARY KEY REFERENCES parent (n)); "+
+			"INSERT INTO parent VALUES (1), (2); INSERT INTO child VALUES (1)")
+	}
+	var urls []string
+	for _, change := range []string{
+		"DELETE FROM child; DELETE FROM parent; INSERT INTO parent VALUES (7); INSERT INTO child VALUES (7)", "UPDATE parent SET n = 3 WHERE n = 2", "DROP TABLE child", "SELECT 1",
+	} {
+		t.Run(change, func(t *testing.T) {
+			url := dbtest.Reused(t, "reused "+t.Name()[:len("TestReusedDatabaseIsAsPrepared")], prepare)
+			urls = append(urls, url)
+			if n := count(t, url, "SELECT sum(n)::INT8 FROM parent"); n != 3 {
+				t.Errorf("the sum of parents is %d", n)
+			}
+			if n := count(t, url, "SELECT sum(n)::INT8 FROM child"); n != 1 {
+				t.Errorf("the sum of children is %d", n)
+			}
+			if err := execute(t.Context(), url, "INSERT INTO child VALUES (9)"); err == nil {
+				t.Error("a child without a parent is let in")
+			}
+			if err := execute(t.Context(), url, change); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if dbtest.Engine(t) == database.PostgreSQL && (urls[0] != urls[1] || urls[1] != urls[2] || urls[2] == urls[3]) {
+		t.Errorf("the databases are %v: a changed schema alone needs another one", urls)
+	}
+}
+
 // recorder is a TB that remembers Fatalf instead of failing this test.
 type recorder struct {
 	testing.TB
