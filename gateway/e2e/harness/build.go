@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,18 +23,31 @@ const Root = "../../.."
 // bring bin up to date themselves.
 const binVariable = "GERBANG_TEST_BIN"
 
-// Main is TestMain of a story. It stops the database server after the last test, and
-// runs half as many tests at once as the machine has cores: each has a gateway, plugins
-// and often a browser or a load, other packages run beside this one, and bounds of time
-// must hold.
+// mostParallel is how many stories run at once. Most wait for the shared gateway; those with programs of their own wait
+// for one another (takeSlot).
+const mostParallel = 32
+
+// Main is TestMain of a story. After the last test it stops the gateway that the stories share and the database server.
 func Main(m *testing.M) {
 	flag.Parse()
 	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
-		if err := parallel.Value.Set(strconv.Itoa(max(1, runtime.GOMAXPROCS(0)/2))); err != nil {
+		if err := parallel.Value.Set(strconv.Itoa(mostParallel)); err != nil {
 			panic(err) // it takes every number
 		}
 	}
-	os.Exit(dbtest.Run(m))
+	os.Exit(dbtest.Run(stories{m}))
+}
+
+// stories are the tests of a package.
+type stories struct{ *testing.M }
+
+// Run runs them, and fails if the shared gateway did not end as it should.
+func (s stories) Run() int {
+	code := s.M.Run()
+	if !endShared() {
+		code = max(code, 1)
+	}
+	return code
 }
 
 // Binary is the path of gerbang. Its plugins are in the directory plugins beside

@@ -60,6 +60,7 @@ func NewDeployment(t *testing.T) *Deployment {
 // NewDeploymentOf is NewDeployment for a provider, whose simulator gets flags.
 func NewDeploymentOf(t testing.TB, provider string, flags ...string) *Deployment {
 	t.Helper()
+	takeSlot(t)
 	d := &Deployment{Dir: t.TempDir(), token: strings.Repeat(uuid.NewString(), 2), Peer: strings.Repeat(uuid.NewString(), 2), front: newBalancer(t)}
 	d.write(t, "operator.token", d.token+"\n")
 	d.write(t, "peer.token", d.Peer+"\n")

@@ -121,14 +121,13 @@ func (s Shop) Mode() string {
 // WantCleanLedger has the operator's check prove the ledger.
 func (p *Program) WantCleanLedger(t testing.TB) {
 	t.Helper()
-	out, err := p.Run(t, "ledger", "check", "--full")
-	if err != nil || !strings.Contains(out, "every transaction sums to zero") {
-		t.Errorf("gerbang ledger check: %v\n%s", err, out)
+	check, err := p.Admin().CheckLedger(t.Context(), true)
+	if err != nil || !check.OK {
+		t.Errorf("the ledger's check: %+v, %v", check, err)
 	}
 }
 
-// WantException waits for a line with these parts in the list of exceptions, as
-// its command prints it.
+// WantException waits for an exception with these parts in its fields.
 func (p *Program) WantException(t testing.TB, parts ...string) {
 	t.Helper()
 	p.AwaitException(t, PaidWithin, parts...)
@@ -137,17 +136,21 @@ func (p *Program) WantException(t testing.TB, parts ...string) {
 // AwaitException is WantException for what takes longer.
 func (p *Program) AwaitException(t testing.TB, within time.Duration, parts ...string) {
 	t.Helper()
-	var out string
+	var lines []string
 	if err := Until(within, func() bool {
-		var err error
-		if out, err = p.Run(t, "exception", "list"); err != nil {
-			t.Fatalf("gerbang exception list: %v\n%s", err, out)
+		all, err := p.Admin().Exceptions(t.Context())
+		if err != nil {
+			t.Fatal(err)
 		}
-		return slices.ContainsFunc(strings.Split(out, "\n"), func(line string) bool {
+		lines = lines[:0]
+		for _, e := range all {
+			lines = append(lines, strings.Join([]string{e.MerchantID, e.Mode, e.Subject, e.Reason, e.FactID, e.Provider, e.Detail}, "  "))
+		}
+		return slices.ContainsFunc(lines, func(line string) bool {
 			return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) })
 		})
 	}); err != nil {
-		t.Errorf("no line of the exceptions has %q:\n%s", parts, out)
+		t.Errorf("no exception has %q:\n%s", parts, strings.Join(lines, "\n"))
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 )
 
 // Document is what the ready file of gerbang dev holds.
@@ -44,7 +43,7 @@ type Merchant struct {
 // and a database of its own.
 type Settings struct {
 	Data        string
-	DatabaseURL string // of an empty database; NoURL leaves the flag out
+	DatabaseURL string // of DevDatabase, or of an empty one; NoURL leaves the flag out
 	Listen      string
 	Flags       []string
 }
@@ -86,11 +85,12 @@ func Start(t testing.TB, s Settings) *Program {
 // Launch starts a program and waits for nothing.
 func Launch(t testing.TB, s Settings) *Program {
 	t.Helper()
+	takeSlot(t)
 	if s.Data == "" {
 		s.Data = DataDir(t)
 	}
 	if s.DatabaseURL == "" {
-		s.DatabaseURL = dbtest.New(t, "", nil)
+		s.DatabaseURL = DevDatabase(t)
 	}
 	if s.Listen == "" {
 		s.Listen = "127.0.0.1:0"
