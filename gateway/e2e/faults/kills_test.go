@@ -6,31 +6,29 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 )
 
-// TestPaymentsSurviveGatewayKills kills the gateway at random moments while many
-// clients create payments, and starts it again each time, while its plugins and
-// simulators are still ending.
-func TestPaymentsSurviveGatewayKills(t *testing.T) {
-	t.Parallel()
+// killGateway kills the gateway at random moments while many clients create payments, and starts it again each time,
+// while its plugins and simulators are still ending. It returns the one that runs.
+func killGateway(t *testing.T, l *harness.Load, s harness.Settings) *harness.Program {
+	t.Helper()
+	p, first, kills := l.Program, l.Document, 1
+	if tier.IsLong() {
+		kills = 4
+	}
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))
 	t.Logf("seed %d", seed)
-	s := harness.Settings{Data: harness.DataDir(t), DatabaseURL: dbtest.New(t, "", nil)}
-	p := harness.Start(t, s)
-	first := p.Document
-	l := harness.NewLoad(p.Shop(harness.Large, "live"))
-	for range 4 {
+	for range kills {
 		ctx, cancel := context.WithCancel(t.Context())
 		finished := make(chan struct{})
 		go func() {
 			l.CreateUntilDone(ctx, 32)
 			close(finished)
 		}()
-		moment := 100*time.Millisecond + time.Duration(random.Int64N(int64(700*time.Millisecond)))
-		<-time.After(moment)
+		<-time.After(100*time.Millisecond + time.Duration(random.Int64N(int64(700*time.Millisecond)))) // the moment
 		p.Kill(t)
 		cancel()
 		<-finished
@@ -38,8 +36,12 @@ func TestPaymentsSurviveGatewayKills(t *testing.T) {
 		p.WantSameMerchants(t, first)
 		l.Shop = p.Shop(harness.Large, "live")
 	}
-	l.Resolve(t)
-	// What was answered before a crash can still be paid, on its own page.
+	return p
+}
+
+// payAnswered pays a payment that was answered before a crash, on its own page.
+func payAnswered(t *testing.T, l *harness.Load, p *harness.Program) {
+	t.Helper()
 	for _, a := range l.Attempts {
 		if a.First == nil || !a.First.Success {
 			continue
@@ -51,7 +53,7 @@ func TestPaymentsSurviveGatewayKills(t *testing.T) {
 			p.Pay(t, harness.Fields{"url": p.CheckoutURL(made)})
 		}
 		l.AwaitStatus(t, made.ExternalID, "PAID", harness.PaidWithin)
-		break
+		return
 	}
-	p.Stop(t)
+	t.Error("no payment was answered before the crash")
 }

@@ -7,37 +7,52 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 )
 
-// TestProviderFaults makes the provider fail in every way, hangs up, and kills
-// the plugin during a call. Then all references are sent again, and each must end
-// in one payment. In the meantime other payments expire after the shortest
-// allowed time.
-func TestProviderFaults(t *testing.T) {
+// TestPaymentsSurviveFaults creates payments while everything around the gateway fails. The provider fails in every
+// way, a client hangs up, the plugin is killed during a call, the database refuses connections and falls silent, and the
+// gateway itself is killed under load. Nothing else ends, answers keep to the contract, and afterwards every reference is
+// answered and is one payment. In the long tier each fault meets each kind of payment, the gateway is killed four times,
+// and payments expire meanwhile.
+func TestPaymentsSurviveFaults(t *testing.T) {
 	t.Parallel()
-	p := harness.Start(t, harness.Settings{})
+	proxy := harness.NewProxy(t, harness.DevDatabase(t))
+	s := harness.Settings{Data: harness.DataDir(t), DatabaseURL: proxy.URL}
+	p := harness.Start(t, s)
 	l := harness.NewLoad(p.Shop(harness.Large, "live"))
 	dying := p.Shop(harness.Large, "test")
 	link := dying.Create(t, harness.Fields{"expires_in": 60, "amount": 31000})
 	code := dying.Create(t, harness.Fields{"expires_in": 60, "amount": 31001, "type": "qris"})
-	for _, kind := range []string{"payment_link", "qris"} {
-		for _, name := range []string{"latency", "drop_after", "garbage", "error_500", "drop_before"} {
+	for i, name := range []string{"latency", "drop_after", "garbage", "error_500", "drop_before"} {
+		kinds := []string{"payment_link", "qris"}
+		if !tier.IsLong() {
+			kinds = kinds[i%2:][:1]
+		}
+		for _, kind := range kinds {
 			meets(t, l, name, kind)
 		}
 	}
-	l.WantInContract(t, 15*time.Second, fault.ProviderTimeout, fault.ProviderUnavailable)
+	l.WantInContract(t, answersWithin, fault.ProviderTimeout, fault.ProviderUnavailable)
 	hangUp(t, l)
 	killPlugin(t, l)
+	loseDatabase(t, l, proxy)
+	p = killGateway(t, l, s)
 	l.Resolve(t)
-	for _, a := range l.Attempts {
-		l.AwaitStatus(t, a.Order["external_id"].(string), "PENDING", time.Second)
+	dying = dying.At(p)
+	if tier.IsLong() {
+		for _, made := range []harness.Payment{link, code} {
+			dying.AwaitStatus(t, made.ExternalID, "EXPIRED", 2*time.Minute)
+		}
+		p.Pay(t, harness.Fields{"qr_string": code.QRString})
+		harness.Await(t, harness.PaidWithin, "paid_late_at", func() bool { return dying.Status(t, code.ExternalID).PaidLateAt != "" })
 	}
-	for _, made := range []harness.Payment{link, code} {
-		dying.AwaitStatus(t, made.ExternalID, "EXPIRED", time.Minute)
-	}
-	p.Pay(t, harness.Fields{"qr_string": code.QRString})
-	harness.Await(t, harness.PaidWithin, "paid_late_at", func() bool { return dying.Status(t, code.ExternalID).PaidLateAt != "" })
+	payAnswered(t, l, p)
+	p.Stop(t)
 }
+
+// answersWithin is longer than any answer takes, on a machine that is slow, too.
+const answersWithin = time.Minute
 
 // meets makes one creation meet a fault.
 func meets(t *testing.T, l *harness.Load, name, kind string) {
@@ -75,11 +90,11 @@ func hangUp(t *testing.T, l *harness.Load) {
 	}
 	// Others are served meanwhile.
 	other := l.NewAttempt("qris")
-	if l.Try(t.Context(), other); other.Err != nil || !other.First.Success || other.Took > 2*time.Second {
+	if l.Try(t.Context(), other); other.Err != nil || !other.First.Success {
 		t.Errorf("another client: %v, %v after %v", other.First, other.Err, other.Took)
 	}
 	// Nobody asks for it, and yet it is made.
-	harness.Await(t, 10*time.Second, "the payment that nobody waits for", func() bool {
+	harness.Await(t, harness.ReadyWithin, "the payment that nobody waits for", func() bool {
 		for _, m := range l.UpstreamMovements(t) {
 			if m.Amount == a.Amount {
 				return true
@@ -89,7 +104,7 @@ func hangUp(t *testing.T, l *harness.Load) {
 	})
 	l.AwaitInFlight(t, 0)
 	var again harness.Answer
-	harness.Await(t, 10*time.Second, "the end of the first request", func() bool {
+	harness.Await(t, harness.ReadyWithin, "the end of the first request", func() bool {
 		var err error
 		if again, err = l.Post(t.Context(), "/payments/create", a.Order); err != nil {
 			t.Fatal(err)
@@ -114,19 +129,7 @@ func killPlugin(t *testing.T, l *harness.Load) {
 	l.AwaitInFlight(t, 1)
 	harness.KillProcess(t, l.OneProcess(t, "the plugin", harness.Process.IsPlugin))
 	killed := time.Now()
-	for { // the next call works within 2 s
-		next := l.NewAttempt("qris")
-		if l.Try(t.Context(), next); next.Err != nil {
-			t.Fatalf("after the plugin was killed: %v", next.Err)
-		}
-		if next.First.Success {
-			break
-		}
-		if time.Since(killed) > 2*time.Second {
-			t.Fatalf("%v after the plugin was killed: %s", time.Since(killed), next.First)
-		}
-		<-time.After(50 * time.Millisecond)
-	}
+	wantSuccess(t, l)
 	t.Logf("%v after the plugin was killed a call worked", time.Since(killed).Round(time.Millisecond))
 	<-answered
 	if a.Err != nil || !a.First.Success && a.First.Code != fault.ProviderTimeout {

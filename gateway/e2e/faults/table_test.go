@@ -21,6 +21,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 )
 
 // tableVariable names the handbook, which gets the table of faults; make faults sets it.
@@ -47,6 +48,7 @@ type town struct {
 // operators were told and how long it took after the fault's end until every answer was
 // good. Afterwards every reference is answered, and made once.
 func TestFaultTable(t *testing.T) { //nolint:paralleltest // it measures
+	tier.Long(t, "the whole table of faults before three replicas behind haproxy")
 	file := os.Getenv(tableVariable)
 	s := settle(t, file == "")
 	ctx, end := context.WithCancel(t.Context())

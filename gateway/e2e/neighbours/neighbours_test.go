@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 )
 
 // tableVariable names the file that gets the table; make neighbours sets it. Without it
@@ -54,6 +55,7 @@ func TestNeighbours(t *testing.T) { //nolint:paralleltest // it measures
 	if runtime.GOOS != "linux" {
 		t.Skip("needs confinement, /proc and the addresses of 127.0.0.0/8")
 	}
+	tier.Long(t, "times of calls beside each attack")
 	file := os.Getenv(tableVariable)
 	s := settle(t)
 	s.lasts = short

@@ -2,11 +2,9 @@ package operations_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,16 +16,20 @@ import (
 	"testing"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/database"
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
-// TestDevStopCrashRestart restarts gerbang dev on one data directory after a stop
-// and after a crash.
+// TestDevStopCrashRestart restarts gerbang dev on one data directory after a stop by Ctrl-C
+// and after a crash. On PostgreSQL dev finds or starts its database itself.
 func TestDevStopCrashRestart(t *testing.T) {
 	t.Parallel()
-	s := harness.Settings{Data: harness.DataDir(t), DatabaseURL: dbtest.New(t, "", nil)}
+	s := harness.Settings{Data: harness.DataDir(t), DatabaseURL: harness.NoURL}
+	if dbtest.Engine(t) != database.PostgreSQL {
+		s.DatabaseURL = harness.DevDatabase(t)
+	}
 	p := harness.Start(t, s)
 	wantReadyFile(t, p)
 	wantPrivate(t, p, "dev.json")
@@ -36,7 +38,13 @@ func TestDevStopCrashRestart(t *testing.T) {
 	code := p.Shop(harness.Small, "test").Create(t, harness.Fields{"amount": 21001, "type": "qris"})
 	refusesASecond(t, p)
 	approved := replacePlugin(t, p)
-	p.Stop(t)
+	if err := p.Command.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	harness.Await(t, harness.StopsWithin, "the end after Ctrl-C", func() bool { return !p.Running() })
+	if p.Code != 0 {
+		t.Errorf("exit code %d after Ctrl-C", p.Code)
+	}
 
 	// After a stop in order.
 	p = harness.Start(t, s)
@@ -53,7 +61,7 @@ func TestDevStopCrashRestart(t *testing.T) {
 	family := p.Kill(t)
 	harness.Await(t, harness.GoneWithin, "the end of plugins and simulators after kill -9", func() bool { return len(harness.StillAlive(t, family)) == 0 })
 
-	// After a crash.
+	// After a crash, beside what it may have left of a database server.
 	p = harness.Start(t, s)
 	p.WantSameMerchants(t, before)
 	p.WantUpstream(t, 21000, 21001, 21002)
@@ -106,7 +114,7 @@ func replacePlugin(t *testing.T, p *harness.Program) (sha256 string) {
 	})
 	runs := func(want string) {
 		t.Helper()
-		harness.Await(t, harness.PaidWithin, "the plugin "+want, func() bool {
+		harness.Await(t, harness.ReadyWithin, "the plugin "+want, func() bool {
 			one, err := p.Plugin(t, "payments")
 			return err == nil && one.Running && one.SHA256 == want
 		})
@@ -207,9 +215,7 @@ func TestDevRefusesPublicAddress(t *testing.T) {
 // TestDevOpensOnlyDatabasesItMade: one that another gateway has migrated stays as it is.
 func TestDevOpensOnlyDatabasesItMade(t *testing.T) {
 	t.Parallel()
-	url := dbtest.New(t, store.MigrationsDigest(), func(ctx context.Context, url string) error {
-		return store.Migrate(ctx, url, slog.New(slog.DiscardHandler))
-	})
+	url := harness.ServeDatabase(t)
 	p := harness.Launch(t, harness.Settings{DatabaseURL: url, Flags: []string{"--policy-dir", "../../../policy/rego"}})
 	harness.Await(t, harness.ReadyWithin, "the refusal", func() bool { return !p.Running() })
 	if p.Code == 0 || !strings.Contains(p.Log.String(), "opens only databases that it made") {
@@ -225,30 +231,6 @@ func TestDevOpensOnlyDatabasesItMade(t *testing.T) {
 	}
 }
 
-// TestDevStartsItsDatabase lets gerbang dev find or start its database itself.
-func TestDevStartsItsDatabase(t *testing.T) {
-	t.Parallel()
-	harness.RequirePostgreSQL(t)
-	s := harness.Settings{Data: harness.DataDir(t), DatabaseURL: harness.NoURL}
-	p := harness.Start(t, s)
-	made := p.Shop(harness.Large, "live").Create(t, harness.Fields{"amount": 22000, "type": "qris"})
-	p.Command.Process.Signal(syscall.SIGINT) // Ctrl-C, which the next stop finds done
-	harness.Await(t, harness.StopsWithin, "the end after Ctrl-C", func() bool { return !p.Running() })
-	if p.Code != 0 {
-		t.Errorf("exit code %d after Ctrl-C", p.Code)
-	}
-
-	p = harness.Start(t, s)
-	if got := p.Shop(harness.Large, "live").Status(t, made.ExternalID); got.Status != "PENDING" {
-		t.Errorf("got %+v", got)
-	}
-	p.Kill(t)
-	p = harness.Start(t, s) // beside what the crash may have left of the old server
-	p.Pay(t, harness.Fields{"qr_string": made.QRString})
-	p.Shop(harness.Large, "live").AwaitStatus(t, made.ExternalID, "PAID", harness.PaidWithin)
-	p.Stop(t)
-}
-
 // TestPastedCommandsWork runs the commands of the banner and of the README, as a
 // newcomer pastes them.
 func TestPastedCommandsWork(t *testing.T) {
@@ -258,7 +240,7 @@ func TestPastedCommandsWork(t *testing.T) {
 			t.Skipf("%s is not installed: nobody has pasted the lines", tool)
 		}
 	}
-	p := harness.Start(t, harness.Settings{})
+	p := harness.Shared(t)
 	// The README's lines find the keys in .gerbang, as make run leaves them, and
 	// what make build has built in bin.
 	home := t.TempDir()

@@ -11,14 +11,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 )
 
 // A plugin that gerbang plugin new has written is served by gerbang dev before the shipped
-// one of the same contract, whose payments go on, and what is built anew is swapped in without a restart.
+// one of the same contract, whose payments go on, and what is built anew is swapped in without a restart. In the long tier
+// it asks for another credential, and is served from its file again after a restart.
 func TestDevRunsAPluginOfOnesOwn(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "warung")
@@ -26,7 +27,7 @@ func TestDevRunsAPluginOfOnesOwn(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	build(t, dir)
-	settings := harness.Settings{Data: harness.DataDir(t), DatabaseURL: dbtest.New(t, "", nil)}
+	settings := harness.Settings{Data: harness.DataDir(t), DatabaseURL: harness.DevDatabase(t)}
 	p := harness.Start(t, settings)
 	of := p.Shop(harness.Large, "test").Create(t, harness.Fields{"amount": 30999, "type": "qris"})
 	p.Stop(t)
@@ -53,24 +54,29 @@ func TestDevRunsAPluginOfOnesOwn(t *testing.T) {
 	wantCode("callback", p.AwaitInbox(t, "payments.status_update", made.ExternalID).Body)
 	wantCode("replay", string(s.Ask(t, "/payments/create", body, "X-Callback-URL", p.SandboxURL+"/inbox").Data))
 
-	edit(t, filepath.Join(dir, "manifest.json"), `"0.1.0"`, `"0.2.0"`)
-	build(t, dir)
+	anotherVersion(t, dir, `"0.1.0"`, `"0.2.0"`)
 	harness.Await(t, harness.ReadyWithin, "the plugin that was built anew", func() bool {
 		plugin, err := p.Plugin(t, "warung")
 		return err == nil && plugin.Running && plugin.Version == "0.2.0"
 	})
 	s.Create(t, harness.Fields{"amount": 31001, "type": "qris"})
 
-	asksForMore(t, p, dir)
+	version := "0.2.0"
+	if tier.IsLong() {
+		asksForMore(t, p, dir)
+		version = "0.2.1"
+	}
 
 	// What is approved runs until dev is started with the file again.
 	p.MustRun(t, "", nil, "plugin", "approve", filepath.Join(dir, "warung"), "--untested", "--yes", "--activate")
 	wantCode("an approved one", string(s.Ask(t, "/payments/create", s.PaymentBody(harness.Fields{"amount": 31005})).Data))
-	edit(t, filepath.Join(dir, "manifest.json"), `"0.2.1"`, `"0.3.0"`)
-	build(t, dir)
+	anotherVersion(t, dir, `"`+version+`"`, `"0.3.0"`)
 	harness.Await(t, harness.ReadyWithin, "a word about the file that is not used", func() bool { return strings.Contains(p.Log.String(), "an approval of it is in force") })
-	if plugin, err := p.Plugin(t, "warung"); err != nil || plugin.Version != "0.2.1" {
+	if plugin, err := p.Plugin(t, "warung"); err != nil || plugin.Version != version {
 		t.Errorf("%+v, %v; want the approved one", plugin, err)
+	}
+	if !tier.IsLong() {
+		return
 	}
 	p.Stop(t)
 	p = harness.Start(t, settings)
@@ -123,44 +129,53 @@ func asksForMore(t *testing.T, p *harness.Program, dir string) {
 	p.MustRun(t, "", nil, "connection", "resume", s.MerchantID, "warung", "--mode", "test", "--reason", "seen")
 }
 
-// TestTwoOfOnePath: of two plugins in the configuration that offer the same path the first
-// is served, and nothing else is hurt; the other one is down, and an exception says why.
-func TestTwoOfOnePath(t *testing.T) {
+// TestAProviderOfAKindOfItsOwn builds a plugin with a path that no other has.
+func TestAProviderOfAKindOfItsOwn(t *testing.T) {
 	t.Parallel()
-	kurs, tukar := written(t, "kurs"), written(t, "tukar")
-	edit(t, filepath.Join(tukar, "manifest.json"), "/tukar/rate", "/kurs/rate")
-	edit(t, filepath.Join(tukar, "adapter.go"), "/tukar/rate", "/kurs/rate")
+	dir := filepath.Join(t.TempDir(), "kurs")
+	if out, err := exec.CommandContext(t.Context(), harness.Binary(t), "plugin", "new", "kurs", "--kind", "query", "--dir", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	build(t, dir)
+	t.Run("is approved while the gateway runs", func(t *testing.T) { newProviderIsApproved(t, dir) })
+	t.Run("a second one of its path is down", func(t *testing.T) { twoOfOnePath(t, dir) })
+}
+
+// twoOfOnePath: of two plugins in the configuration that offer the same path the first
+// is served, and nothing else is hurt; the other one is down, and an exception says why.
+func twoOfOnePath(t *testing.T, kurs string) {
+	t.Helper()
+	other := filepath.Join(t.TempDir(), "tuka")
+	if err := os.Mkdir(other, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	patch(t, filepath.Join(kurs, "kurs"), filepath.Join(other, "tuka"), `"name": "kurs"`, `"name": "tuka"`)
 	d := harness.NewDeployment(t)
 	var beside []string
-	for name, dir := range map[string]string{"kurs": kurs, "tukar": tukar} {
-		build(t, dir)
-		var a harness.Approval
-		(&harness.Program{}).MustRun(t, "", &a, "plugin", "digest", filepath.Join(dir, name))
-		beside = append(beside, a.Beside())
+	for name, dir := range map[string]string{"kurs": kurs, "tuka": other} {
+		beside = append(beside, harness.ApproveAt(t, filepath.Join(dir, name)).Beside())
 	}
 	slices.Sort(beside) // kurs first
-	p := d.Launch(t, dbtest.New(t, "", nil), d.Approved, beside...)
+	p := d.Launch(t, harness.ServeDatabase(t), d.Approved, beside...)
 	d.Join(t, p)
 	s := d.NewShop(t, p, "growth")
 	s.Create(t, harness.Fields{"amount": 20001})
 	if a := s.Ask(t, "/kurs/rate", harness.Fields{"currency": "USD"}); !strings.Contains(a.Message, "no connection to the provider") {
 		t.Errorf("the first one: %s", a)
 	}
-	p.AwaitException(t, harness.ReadyWithin, movement.ReasonPlugin, "plugin tukar", "both offer /kurs/rate")
+	p.AwaitException(t, harness.ReadyWithin, movement.ReasonPlugin, "plugin tuka", "both offer /kurs/rate")
 	if one, err := p.Plugin(t, "kurs"); err != nil || !one.Running {
 		t.Errorf("the first one: %+v, %v", one, err)
 	}
 }
 
-// TestANewProviderIsApproved: a provider that no configuration names is in force within
+// newProviderIsApproved: a provider that no configuration names is in force within
 // seconds of its approval, is called and described without a restart, and is gone once it
 // is removed. The others are called as before.
-func TestANewProviderIsApproved(t *testing.T) {
-	t.Parallel()
-	dir := written(t, "kurs")
-	build(t, dir)
-	p := harness.Start(t, harness.Settings{})
-	s := p.Shop(harness.Large, "test")
+func newProviderIsApproved(t *testing.T, dir string) {
+	t.Helper()
+	p := harness.Shared(t)
+	s := p.Of(harness.NewMerchant(t, p, "payments"), "test")
 	ask := func() harness.Answer { return s.Ask(t, "/kurs/rate", harness.Fields{"currency": "USD"}) }
 	described := func() bool {
 		response, err := http.Get(p.APIURL + "/openapi.json") //nolint:noctx // a test of a program of its own
@@ -190,14 +205,31 @@ func TestANewProviderIsApproved(t *testing.T) {
 	s.Create(t, harness.Fields{"amount": 31002, "type": "qris"})
 }
 
-// written is the module of a plugin with a query of its own.
-func written(t *testing.T, name string) (dir string) {
+// anotherVersion is what building the plugin with another version in its manifest makes, without the time that linking
+// takes: the manifest lies in the binary.
+func anotherVersion(t *testing.T, dir, was, becomes string) {
 	t.Helper()
-	dir = filepath.Join(t.TempDir(), name)
-	if out, err := exec.CommandContext(t.Context(), harness.Binary(t), "plugin", "new", name, "--kind", "query", "--dir", dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	edit(t, filepath.Join(dir, "manifest.json"), was, becomes)
+	binary := filepath.Join(dir, filepath.Base(dir))
+	patch(t, binary, binary+".new", was, becomes)
+	if err := os.Rename(binary+".new", binary); err != nil {
+		t.Fatal(err)
 	}
-	return dir
+}
+
+// patch copies a binary with one text replaced by another of its length.
+func patch(t *testing.T, from, to, was, becomes string) {
+	t.Helper()
+	content, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(was) != len(becomes) || bytes.Count(content, []byte(was)) != 1 {
+		t.Fatalf("%s has %q %d times", from, was, bytes.Count(content, []byte(was)))
+	}
+	if err := os.WriteFile(to, bytes.Replace(content, []byte(was), []byte(becomes), 1), 0o700); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func edit(t *testing.T, file, was, becomes string) {

@@ -16,18 +16,16 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 	"github.com/seed-f006e74d/gerbang/policy"
-	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 // slowBurst is how many requests the candidate lets a merchant make at once before it slows it.
 const slowBurst = 12
 
-// TestImpactIsWhatHappens tries a candidate on what merchants have done in live mode, puts it in force, and has them do the
+// impactIsWhatHappens tries a candidate on what merchants have done in live mode, puts it in force, and has them do the
 // same in test mode, where quotas, daily amounts and rates are as they were: rules, quotas and amounts deny and allow
 // exactly what was told, and a rate what was told within one burst.
-func TestImpactIsWhatHappens(t *testing.T) {
-	t.Parallel()
-	p := harness.Start(t, harness.Settings{})
+func impactIsWhatHappens(t *testing.T, p *harness.Program) {
+	t.Helper()
 	w := newImpactWorld(t, p)
 	base, candidate := w.sets(t)
 	p.MustRun(t, "", nil, "policy", "push", base, "-m", "base", "--activate", "--wait")
@@ -44,13 +42,14 @@ func TestImpactIsWhatHappens(t *testing.T) {
 	w.create(t, "live") // what is used after the span was not used before it
 	w.tell(t, candidate, until, afterThisSecond(t), created)
 
-	told, text := w.tell(t, candidate, since, until, len(was))
+	told := w.tell(t, candidate, since, until, len(was))
+	text := w.printed(t, candidate, since, until)
 	impactExits(t, p, told.NewlyDenied, "policy", "impact", candidate, "--since", stamp(since), "--until", stamp(until))
 	p.MustRun(t, "", nil, "policy", "push", candidate, "-m", "candidate", "--activate", "--wait")
 	is := w.send(t, "test")
 
 	w.compare(t, told, was, is)
-	if _, again := w.tell(t, candidate, since, until, len(was)); again != text {
+	if again := w.printed(t, candidate, since, until); again != text {
 		t.Errorf("the same span tells\n%sand later, under the candidate,\n%s", text, again)
 	}
 }
@@ -84,19 +83,23 @@ const (
 
 func newImpactWorld(t *testing.T, p *harness.Program) *impactWorld {
 	t.Helper()
-	made := p.NewMerchant(t)
+	of := map[string]harness.Merchant{
+		large: harness.NewMerchant(t, p, "payments", "wallet1"), small: harness.NewMerchant(t, p, "payments"), buyer: harness.NewMerchant(t, p),
+	}
+	if _, err := p.Admin().SetTier(t.Context(), of[small].MerchantID, adminapi.TierChange{Tier: "starter"}); err != nil {
+		t.Fatal(err)
+	}
 	w := &impactWorld{Program: p, shops: map[string]map[string]harness.Shop{}, first: map[string]map[string]string{}}
-	for mode, key := range map[string]string{"live": made.LiveKey, "test": made.TestKey} {
-		w.shops[mode] = map[string]harness.Shop{
-			large: p.Shop(harness.Large, mode), small: p.Shop(harness.Small, mode), buyer: {Program: p, MerchantID: made.MerchantID, Key: key},
-		}
-		w.first[mode] = map[string]string{}
-		credit := adminapi.NewAdjustment{Mode: mode, Amount: money.Amount(1_000_000), Reason: "for a test", Reference: "credit " + mode}
-		if _, err := p.Admin().Credit(t.Context(), made.MerchantID, credit); err != nil {
-			t.Fatal(err)
+	for _, mode := range []string{"live", "test"} {
+		w.shops[mode], w.first[mode] = map[string]harness.Shop{}, map[string]string{}
+		for who, m := range of {
+			w.shops[mode][who] = p.Of(m, mode)
 		}
 	}
-	p.MustRun(t, "", nil, "merchant", "label", p.Merchants[harness.Large].MerchantID, "time_zone=Asia/Jayapura", "--reason", "two hours east of the gateway")
+	zone := "Asia/Jayapura"
+	if _, err := p.Admin().SetLabels(t.Context(), of[large].MerchantID, adminapi.LabelChange{Labels: map[string]*string{"time_zone": &zone}, Reason: "two hours east of the gateway"}); err != nil {
+		t.Fatal(err)
+	}
 	random := rand.New(rand.NewPCG(14, 1))
 	// What counts to the same limit is of one amount: a correction of the clock may put two
 	// reservations in another order than they were sent in.
@@ -195,7 +198,7 @@ func (w *impactWorld) create(t *testing.T, mode string) {
 func afterThisSecond(t *testing.T) time.Time {
 	t.Helper()
 	between := time.Now().Truncate(time.Second).Add(2 * time.Second)
-	harness.Await(t, 4*time.Second, "the second after", func() bool { return time.Now().After(between.Add(time.Second)) })
+	harness.Await(t, harness.ReadyWithin, "the second after", func() bool { return time.Now().After(between.Add(time.Second)) })
 	return between
 }
 
@@ -225,30 +228,55 @@ func (w *impactWorld) send(t *testing.T, mode string) []string {
 	return refused
 }
 
-// tell asks for the impact once the log has all decisions of the span, and returns it and as it was printed.
-func (w *impactWorld) tell(t *testing.T, candidate string, since, until time.Time, decisions int) (told adminapi.Impact, text string) {
+// tell asks for the impact once the log has all decisions of the span.
+func (w *impactWorld) tell(t *testing.T, candidate string, since, until time.Time, decisions int) (told adminapi.Impact) {
 	t.Helper()
-	harness.Await(t, time.Minute, "the log of the span", func() bool {
-		out, err := w.Run(t, "--json", "policy", "impact", candidate, "--since", stamp(since), "--until", stamp(until))
-		if strings.Contains(out, "15 seconds ago at least") {
+	wanted := adminapi.NewImpact{Files: filesOf(t, candidate), Since: since, Until: &until}
+	harness.Await(t, 5*time.Minute, "the log of the span", func() bool {
+		var err error
+		told, err = w.Admin().Impact(t.Context(), wanted, nil)
+		if err != nil && strings.Contains(err.Error(), "15 seconds ago at least") {
 			return false
 		}
-		if err != nil || json.Unmarshal([]byte(out), &told) != nil {
-			t.Fatal(out, err)
+		if err != nil {
+			t.Fatal(err)
 		}
-		text = out
 		return told.Until.Equal(until) && told.Decisions >= int64(decisions)
 	})
 	if told.Decisions != int64(decisions) || told.Unknown != 0 {
 		t.Errorf("of %d decisions %d are told, %d of them unknown", decisions, told.Decisions, told.Unknown)
 	}
-	return told, text
+	return told
+}
+
+// printed is the impact as its command prints it.
+func (w *impactWorld) printed(t *testing.T, candidate string, since, until time.Time) string {
+	t.Helper()
+	out, err := w.Run(t, "--json", "policy", "impact", candidate, "--since", stamp(since), "--until", stamp(until))
+	if err != nil {
+		t.Fatal(out, err)
+	}
+	return out
+}
+
+// filesOf are the files of a policy's directory.
+func filesOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	source, err := policy.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for name, content := range source {
+		files[name] = string(content)
+	}
+	return files
 }
 
 // impactExits wants exit code 6 where more are denied than may be.
 func impactExits(t *testing.T, p *harness.Program, denied int64, command ...string) {
 	t.Helper()
-	for most, want := range map[int64]int{0: 6, denied - 1: 6, denied: 0} {
+	for most, want := range map[int64]int{denied - 1: 6, denied: 0} {
 		out, err := p.Run(t, append(command, "--max-newly-denied", fmt.Sprint(most))...)
 		code := 0
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
@@ -307,8 +335,10 @@ func (w *impactWorld) compare(t *testing.T, told adminapi.Impact, was, is []stri
 // ruleOf names what refused, as impact names it, by a decision's id.
 func (w *impactWorld) ruleOf(t *testing.T, id string) string {
 	t.Helper()
-	var found adminapi.FindResult
-	w.MustRun(t, "", &found, "find", id)
+	found, err := w.Admin().Find(t.Context(), id, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if found.Decision == nil || found.Decision.Rule == "" {
 		t.Fatalf("%s is not explained: %+v", id, found)
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
-	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
@@ -89,7 +88,7 @@ type day struct {
 // newDay starts a program, which makes what movements are copied from.
 func newDay(t *testing.T) *day {
 	t.Helper()
-	databaseURL := dbtest.New(t, "", nil)
+	databaseURL := harness.ServeDatabase(t)
 	deployment := harness.NewDeployment(t)
 	wallet := deployment.Another(t, "wallet1")
 	p := deployment.Launch(t, databaseURL, deployment.Approved, wallet.Approved.Beside())

@@ -7,19 +7,24 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
-// TestPolicyEdits edits the limits of a running program. The directory has
-// data.json alone, so the default rules stay.
-func TestPolicyEdits(t *testing.T) {
+// TestPolicyDirectory edits the policy's directory beside a running gateway. It has data.json
+// alone, so the default rules stay.
+func TestPolicyDirectory(t *testing.T) {
 	t.Parallel()
 	edit := &harness.PolicyData{File: filepath.Join(t.TempDir(), "data.json")}
 	edit.SetRate(t, 1, 2, 0)
 	p := harness.Start(t, harness.Settings{Flags: []string{"--policy-dir", filepath.Dir(edit.File)}})
+	t.Run("edits are live at once", func(t *testing.T) { policyEdits(t, p, edit) })
+	t.Run("a quota is used up", func(t *testing.T) { quotaUsedUp(t, p, edit) })
+}
+
+func policyEdits(t *testing.T, p *harness.Program, edit *harness.PolicyData) {
+	t.Helper()
 	s := p.Shop(harness.Small, "live")
 	first := s.PaymentBody(nil)
 	if a := s.Ask(t, "/payments/create", first); !a.Success {
@@ -39,11 +44,11 @@ func TestPolicyEdits(t *testing.T) {
 
 	// A broken edit changes nothing, and its place is told.
 	edit.WriteText(t, "{\n  \"tiers\": {\n    \"starter\": {\"rate_per_second\": oops}\n  }\n}\n")
-	harness.Await(t, 2*harness.PolicyLiveWithin, "the log of a broken edit", func() bool {
+	harness.Await(t, harness.ReadyWithin, "the log of a broken edit", func() bool {
 		return hasLogged(p, map[string]any{"level": "ERROR", "file": "data.json", "line": float64(3)})
 	})
 	edit.WriteText(t, `{"tiers": {"starter": {"rate_per_second": "many", "burst": 1}}}`)
-	harness.Await(t, 2*harness.PolicyLiveWithin, "the log of an edit of another shape", func() bool { return p.LogCount(`"file":"data.json"`) >= 2 })
+	harness.Await(t, harness.ReadyWithin, "the log of an edit of another shape", func() bool { return p.LogCount(`"file":"data.json"`) >= 2 })
 	if a := s.Ask(t, "/payments/create", s.PaymentBody(harness.Fields{"amount": 4000})); !a.Success || !strings.Contains(a.Header.Get("RateLimit-Policy"), "q=700") {
 		t.Errorf("after a broken edit: %s, RateLimit-Policy %q", a, a.Header.Get("RateLimit-Policy"))
 	}
@@ -57,11 +62,11 @@ func TestPolicyEdits(t *testing.T) {
 func wantPolicy(t *testing.T, s harness.Shop, part string) {
 	t.Helper()
 	var header string
-	if err := harness.Until(3*harness.PolicyLiveWithin, func() bool { // a busy machine also judges each edit
+	if err := harness.Until(harness.ReadyWithin, func() bool {
 		header = s.Ask(t, "/payments/status", harness.Fields{"external_id": "none"}).Header.Get("RateLimit-Policy")
 		return strings.Contains(header, part)
 	}); err != nil {
-		t.Fatalf("after %v RateLimit-Policy is %q, want %q in it", 3*harness.PolicyLiveWithin, header, part)
+		t.Fatalf("after %v RateLimit-Policy is %q, want %q in it", harness.ReadyWithin, header, part)
 	}
 }
 
@@ -69,7 +74,7 @@ func wantPolicy(t *testing.T, s harness.Shop, part string) {
 func wantLimited(t *testing.T, s harness.Shop, existing harness.Fields) {
 	t.Helper()
 	var refused harness.Answer
-	harness.Await(t, 10*time.Second, "RATE_LIMITED", func() bool {
+	harness.Await(t, harness.ReadyWithin, "RATE_LIMITED", func() bool {
 		refused = s.Ask(t, "/payments/create", s.PaymentBody(nil))
 		return refused.Code == fault.RateLimited
 	})

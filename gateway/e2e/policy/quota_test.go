@@ -2,42 +2,41 @@ package policy_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
 // sales is a policy whose quota counts payments that are created or asked about.
-func sales(limit int) []byte {
+func sales(limit int64) []byte {
 	return fmt.Appendf(nil, `{
-	"tiers": {"starter": {"rate_per_second": 1000, "burst": 1000, "quotas": {"sales": {"limit": %d}}}, "scale": {"rate_per_second": 1000, "burst": 1000}},
+	"tiers": {"scale": {"rate_per_second": 1000, "burst": 1000, "quotas": {"sales": {"limit": %d}}}, "starter": {"rate_per_second": 1000, "burst": 1000}},
 	"quotas": {"sales": {"operations": ["/payments/create", "/payments/status"]}}
 }`, limit)
 }
 
-// TestQuota uses up a quota: only what was done is counted, a retry of an
+// quotaUsedUp uses up a quota: only what was done is counted, a retry of an
 // existing payment is still answered, and an edit of the limit resets nothing.
-func TestQuota(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "data.json")
-	limit := func(n int) {
-		if err := os.WriteFile(file, sales(n), 0o600); err != nil {
-			t.Fatal(err)
-		}
+func quotaUsedUp(t *testing.T, p *harness.Program, edit *harness.PolicyData) {
+	t.Helper()
+	of := harness.NewMerchant(t, p, "payments")
+	s := p.Of(of, "live")
+	limit := func(n int64) {
+		t.Helper()
+		edit.WriteText(t, string(sales(n)))
+		harness.Await(t, harness.ReadyWithin, "the limit", func() bool { return limited(t, s) == n })
 	}
 	limit(3)
-	p := harness.Start(t, harness.Settings{Flags: []string{"--policy-dir", filepath.Dir(file)}})
-	s := p.Shop(harness.Small, "live")
 	first := s.PaymentBody(nil)
 	for _, step := range []struct {
 		path string
 		body harness.Fields
 		want fault.Code
-		used int
+		used int64
 	}{
 		{"/payments/create", first, "", 1},
 		{"/payments/create", first, "", 1},
@@ -60,14 +59,15 @@ func TestQuota(t *testing.T) {
 			harness.WantQuotaExceeded(t, a)
 		}
 	}
-	if a := p.Shop(harness.Small, "test").Ask(t, "/payments/create", s.PaymentBody(nil)); !a.Success {
+	if a := p.Of(of, "test").Ask(t, "/payments/create", s.PaymentBody(nil)); !a.Success {
 		t.Errorf("test mode has no quota of its own: %s", a)
 	}
 	limit(2)
-	harness.Await(t, harness.PolicyLiveWithin, "the lower limit", func() bool { return usedQuota(t, s)[1] == "2" })
 	wantUsed(t, s, 3, 2)
 	limit(4)
-	harness.Await(t, harness.PolicyLiveWithin, "the higher limit", func() bool { return s.Ask(t, "/payments/create", s.PaymentBody(nil)).Success })
+	if a := s.Ask(t, "/payments/create", s.PaymentBody(nil)); !a.Success {
+		t.Errorf("below the higher limit: %s", a)
+	}
 	wantUsed(t, s, 4, 4)
 	ownLimits(t, s)
 }
@@ -76,13 +76,14 @@ func TestQuota(t *testing.T) {
 // takes them away. Four of the quota are used.
 func ownLimits(t *testing.T, s harness.Shop) {
 	t.Helper()
-	operate := func(args ...string) {
+	operate := func(change adminapi.LimitChange) {
 		t.Helper()
-		if text, err := s.Run(t, append([]string{"merchant", "limit", s.MerchantID}, args...)...); err != nil {
-			t.Fatal(err, text)
+		if _, err := s.Admin().SetLimits(t.Context(), s.MerchantID, change); err != nil {
+			t.Fatal(err)
 		}
 	}
-	operate("--quota", "sales=5", "--for", "2h", "--reason", "a fair")
+	sales := func(n int64) adminapi.NewLimit { return adminapi.NewLimit{Name: "sales", Limit: &n} }
+	operate(adminapi.LimitChange{Limits: []adminapi.NewLimit{sales(5)}, For: "2h", Reason: "a fair"})
 	if a := s.Ask(t, "/payments/create", s.PaymentBody(nil)); !a.Success {
 		t.Errorf("the merchant's own limit does not count at once: %s", a)
 	}
@@ -90,46 +91,57 @@ func ownLimits(t *testing.T, s harness.Shop) {
 	if a := s.Ask(t, "/payments/create", s.PaymentBody(nil)); a.Code != fault.QuotaExceeded {
 		t.Errorf("beyond the merchant's own limit: %s", a)
 	}
-	operate("--quota", "sales=50", "--for", "1s", "--reason", "a moment")
-	harness.Await(t, harness.PolicyLiveWithin, "the end of a limit", func() bool { return usedQuota(t, s)[1] == "4" })
+	operate(adminapi.LimitChange{Limits: []adminapi.NewLimit{sales(50)}, For: "1s", Reason: "a moment"})
+	harness.Await(t, harness.ReadyWithin, "the end of a limit", func() bool { return limited(t, s) == 4 })
 	if a := s.Ask(t, "/payments/create", s.PaymentBody(nil)); a.Code != fault.QuotaExceeded {
 		t.Errorf("after the merchant's own limit has expired: %s", a)
 	}
-	operate("--quota", "sales=9", "--rate", "1/h", "--burst", "1", "--reason", "slow")
+	operate(adminapi.LimitChange{Limits: []adminapi.NewLimit{sales(9), {Name: "default", RatePerSecond: 1. / 3600, Burst: 1}}, Reason: "slow"})
 	if a := s.Ask(t, "/payments/create", s.PaymentBody(nil)); a.Code != "" {
 		t.Errorf("the first of a burst: %s", a)
 	}
 	if a := s.Ask(t, "/payments/create", s.PaymentBody(nil)); a.Code != fault.RateLimited {
 		t.Errorf("beyond the merchant's own rate: %s", a)
 	}
-	operate("--remove", "default", "--reason", "over")
+	if _, err := s.Admin().RemoveLimit(t.Context(), s.MerchantID, "default", "over"); err != nil {
+		t.Fatal(err)
+	}
 	// A bucket that was empty begins to fill at the tier's pace.
-	harness.Await(t, harness.PolicyLiveWithin, "the tier's rate", func() bool { return s.Ask(t, "/payments/create", s.PaymentBody(nil)).Success })
+	harness.Await(t, harness.ReadyWithin, "the tier's rate", func() bool { return s.Ask(t, "/payments/create", s.PaymentBody(nil)).Success })
 	if text, err := s.Run(t, "merchant", "limit", s.MerchantID, "--quota", "sale=5", "--reason", "misspelt"); err == nil || !strings.Contains(text, "it has no quota sale") {
 		t.Errorf("a misspelt quota: %v, %s", err, text)
 	}
 }
 
-// usedQuota is the line of the quota that an operator reads.
-func usedQuota(t *testing.T, s harness.Shop) []string {
+// quotaOf is the quota as an operator reads it.
+func quotaOf(t *testing.T, s harness.Shop) adminapi.Quota {
 	t.Helper()
-	text, err := s.Run(t, "quota", "show", s.MerchantID)
+	found, err := s.Admin().Quotas(t.Context(), s.MerchantID, "live")
 	if err != nil {
-		t.Fatal(err, text)
+		t.Fatal(err)
 	}
-	for line := range strings.Lines(text) {
-		if words := strings.Fields(line); len(words) > 3 && words[0] == "sales" {
-			return words
+	for _, q := range found.Quotas {
+		if q.Quota == "sales" {
+			return q
 		}
 	}
-	t.Fatalf("no quota is shown:\n%s", text)
-	return nil
+	return adminapi.Quota{}
 }
 
-func wantUsed(t *testing.T, s harness.Shop, used, limit int) {
+// limited is the quota's limit, 0 where there is none.
+func limited(t *testing.T, s harness.Shop) int64 {
 	t.Helper()
-	want := fmt.Sprintf("sales %d %d %d /payments/create /payments/status", limit, used, max(0, limit-used))
-	if got := strings.Join(usedQuota(t, s), " "); got != want {
-		t.Errorf("shown %q, want %q", got, want)
+	if q := quotaOf(t, s); q.Limit != nil {
+		return *q.Limit
+	}
+	return 0
+}
+
+func wantUsed(t *testing.T, s harness.Shop, used, limit int64) {
+	t.Helper()
+	left := max(0, limit-used)
+	want := adminapi.Quota{Quota: "sales", Limit: &limit, Used: used, Remaining: &left, Operations: []string{"/payments/create", "/payments/status"}}
+	if got := quotaOf(t, s); !reflect.DeepEqual(got, want) {
+		t.Errorf("shown %+v, want %+v", got, want)
 	}
 }

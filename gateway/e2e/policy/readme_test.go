@@ -9,16 +9,29 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 )
 
 var update = flag.Bool("update", false, "write what the commands of policy/README.md print into it")
 
-// TestTheCommandsOfTheREADME does what policy/README.md says, from its first command to what
-// a push refuses: it writes the files, edits data.json and runs the commands, which print
-// what stands there but for ids, times and digests.
-func TestTheCommandsOfTheREADME(t *testing.T) {
+// TestPushedPolicies pushes policies to a running gateway.
+func TestPushedPolicies(t *testing.T) {
 	t.Parallel()
+	p := harness.Start(t, harness.Settings{})
+	t.Run("the commands of the README print what it shows", func(t *testing.T) { readmeCommands(t, p) })
+	// The README moves a merchant to a tier of its own, which the next story's policies do not have.
+	if _, err := p.Admin().SetTier(t.Context(), p.Merchants[harness.Small].MerchantID, adminapi.TierChange{Tier: "starter"}); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("an impact is what happens", func(t *testing.T) { impactIsWhatHappens(t, p) })
+}
+
+// readmeCommands does what policy/README.md says, from its first command to what
+// a push refuses: it writes the files, edits data.json and runs the commands, which print
+// what the README shows but for ids, times and digests.
+func readmeCommands(t *testing.T, p *harness.Program) {
+	t.Helper()
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("bash is not installed: nobody has pasted the lines")
 	}
@@ -31,7 +44,6 @@ func TestTheCommandsOfTheREADME(t *testing.T) {
 	if !found {
 		t.Fatal("the README tells no more what a push refuses")
 	}
-	p := harness.Start(t, harness.Settings{})
 	r := &reader{t: t, Program: p, dir: t.TempDir(), bin: filepath.Dir(harness.Binary(t)), merchant: p.Merchants[harness.Small].MerchantID}
 	// Text and code take turns.
 	parts := strings.Split(text, "```")

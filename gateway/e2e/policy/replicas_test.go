@@ -13,23 +13,79 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 )
 
-// TestQuotaAcrossReplicas has many clients use up a quota on three replicas, one
-// of which is killed and one loses its database for a while. Admissions never
-// exceed the limit, and in the end all of it is used.
-func TestQuotaAcrossReplicas(t *testing.T) {
+// replicaSet is three replicas, each with a way of its own to the database they share.
+type replicaSet struct {
+	whole       *testing.T          // of all stories: what one story starts runs in the next
+	d, sales    *harness.Deployment // of payments and of wallet2
+	databaseURL string
+	links       []*harness.Proxy // before the database, one for each replica
+	replicas    []*harness.Program
+}
+
+// TestThreeReplicas tells what policies do on three replicas. The stories follow one another on the same replicas, each
+// with merchants of its own; one replica is stopped in one story, one killed in another, and others join.
+func TestThreeReplicas(t *testing.T) {
 	t.Parallel()
-	const quota, clients = 900, 6 // of each replica
-	databaseURL := dbtest.New(t, "", nil)
-	cut := harness.NewProxy(t, databaseURL)
-	d := harness.NewDeploymentOf(t, "wallet2")
-	replicas := d.Start(t, databaseURL, cut.URL, databaseURL)
+	r := &replicaSet{whole: t, d: harness.NewDeployment(t), databaseURL: harness.ServeDatabase(t)}
+	r.sales = r.d.Another(t, "wallet2")
+	r.join(3)
+	for _, story := range []struct {
+		name string
+		tell func(*testing.T, *replicaSet)
+	}{
+		{"versions change on all replicas", versionsAcrossReplicas},
+		{"many merchants have limits of their own", ownLimitsOfMany},
+		{"a flood of denials", floodOfDenials},
+		{"a quota is kept", quotaAcrossReplicas},
+		{"the database is gone while a version is activated", databaseGone},
+	} {
+		if !t.Run(story.name, func(t *testing.T) { story.tell(t, r) }) {
+			t.Fatalf("the replicas may be in any state after: %s", story.name)
+		}
+	}
+}
+
+// join starts replicas, all at once.
+func (r *replicaSet) join(n int) {
+	t := r.whole
+	t.Helper()
+	var started []*harness.Program
+	for range n {
+		link := harness.NewProxy(t, r.databaseURL)
+		r.links = append(r.links, link)
+		started = append(started, r.d.Launch(t, link.URL, r.d.Approved, r.sales.Approved.Beside()))
+	}
+	r.d.Join(t, started...)
+	r.replicas = append(r.replicas, started...)
+}
+
+// newShop makes a merchant of tier scale with an account at both providers.
+func (r *replicaSet) newShop(t *testing.T, p *harness.Program) harness.Shop {
+	t.Helper()
+	s := r.d.NewShop(t, p, "scale")
+	r.sales.Connect(t, p, s.MerchantID)
+	return s
+}
+
+// quotaAcrossReplicas has many clients use up a quota on three replicas, one
+// of which is killed and one loses its database for a while. Admissions never
+// exceed the limit, and in the end all of it is used. The killed replica stays in the set.
+func quotaAcrossReplicas(t *testing.T, set *replicaSet) {
+	t.Helper()
+	const clients = 4 // of each replica
+	quota := int64(240)
+	if tier.IsLong() {
+		quota = 900
+	}
+	set.join(3 - len(set.replicas))
+	replicas := set.replicas
 	stays, silent, dies := replicas[0], replicas[1], replicas[2]
-	r := &quotaRun{Shop: d.NewShop(t, stays, "scale")}
+	r := &quotaRun{Shop: set.newShop(t, stays)}
 	r.limit(t, quota, replicas...)
 	stopWatching := r.watch(t)
 
@@ -40,18 +96,19 @@ func TestQuotaAcrossReplicas(t *testing.T) {
 			group.Go(func() { r.call(ctx, p) })
 		}
 	}
-	harness.Await(t, time.Minute, "a third of the quota", func() bool { return r.used(t) >= quota/3 })
+	harness.Await(t, 5*time.Minute, "a third of the quota", func() bool { return r.used(t) >= quota/3 })
 	dies.Kill(t)
-	harness.Await(t, time.Minute, "half of the quota", func() bool { return r.used(t) >= quota/2 })
-	cut.Silence()
+	harness.Await(t, 5*time.Minute, "half of the quota", func() bool { return r.used(t) >= quota/2 })
+	set.links[1].Silence()
 	<-time.After(4 * time.Second) // longer than a count may take
-	cut.Restore()
-	joins := d.Start(t, databaseURL)[0]
+	set.links[1].Restore()
+	set.join(1)
+	joins := set.replicas[3]
 	for range clients {
 		group.Go(func() { r.call(ctx, joins) })
 	}
-	harness.Await(t, time.Minute, "the end of the quota", func() bool { return r.denied.Load() > 100 && r.used(t) == quota })
-	harness.Await(t, time.Minute, "nothing that is given back", func() bool { return r.deniedEverywhere(t, stays, silent, joins) })
+	harness.Await(t, 5*time.Minute, "the end of the quota", func() bool { return r.denied.Load() > 100 && r.used(t) == quota })
+	harness.Await(t, 5*time.Minute, "nothing that is given back", func() bool { return r.deniedEverywhere(t, stays, silent, joins) })
 	stop()
 	group.Wait()
 	r.check(t, quota, clients, stays, stopWatching())
@@ -94,12 +151,12 @@ func saleOf(amount int64) harness.Fields {
 
 // limit gives the merchant a quota of its own, and no rate, and waits until all
 // replicas know.
-func (r *quotaRun) limit(t *testing.T, quota int, replicas ...*harness.Program) {
+func (r *quotaRun) limit(t *testing.T, quota int64, replicas ...*harness.Program) {
 	t.Helper()
 	r.MustRun(t, "", nil, "merchant", "limit", r.MerchantID, "--quota", fmt.Sprintf("wallet2=%d", quota),
 		"--rate", "1000000/s", "--burst", "1000000", "--reason", "for a test")
 	for _, p := range replicas {
-		harness.Await(t, harness.ActsWithin, "the merchant's own limit", func() bool {
+		harness.Await(t, harness.ReadyWithin, "the merchant's own limit", func() bool {
 			a := r.Shop.At(p).Ask(t, "/wallet2/status", harness.Fields{"external_id": "none"})
 			return strings.Contains(a.Header.Get("RateLimit-Policy"), "q=1000000")
 		})

@@ -19,6 +19,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 )
 
 // reportVariable names the file that gets the report; make policy-report sets it.
@@ -30,6 +31,7 @@ const reportVariable = "GERBANG_POLICY_REPORT"
 // same.
 func TestPolicyReport(t *testing.T) { //nolint:paralleltest // it measures
 	file := os.Getenv(reportVariable)
+	tier.Long(t, "figures of a quarter of an hour")
 	if file == "" {
 		t.Skip("it takes a quarter of an hour: make policy-report")
 	}
@@ -70,7 +72,7 @@ func reportChanges(t *testing.T) string {
 	d := harness.NewDeployment(t)
 	replicas := d.Start(t, databaseURL, databaseURL, databaseURL)
 	edit := &harness.PolicyData{File: filepath.Join(t.TempDir(), "data.json")}
-	l := &limitWatch{Shop: d.NewShop(t, replicas[0], "scale"), seen: map[string]map[*harness.Program]time.Time{}}
+	l := &limitWatch{Shop: d.NewShop(t, replicas[0], "scale"), clients: 2, pause: 20 * time.Millisecond, seen: map[string]map[*harness.Program]time.Time{}}
 	l.changes(t, replicas, filepath.Dir(edit.File), func(n int) {
 		edit.Change(t, func(tiers map[string]map[string]any, _ map[string]any) { tiers["scale"]["burst"] = n })
 	})

@@ -16,9 +16,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
-	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 )
 
 // providers are those that a fleet serves.
@@ -88,7 +88,7 @@ func newFleet(t *testing.T) *fleet {
 	t.Helper()
 	first := harness.NewDeployment(t)
 	f := &fleet{
-		T: t, databaseURL: dbtest.New(t, "", nil), plugins: filepath.Join(first.Dir, "plugins"), gone: map[*harness.Program]bool{},
+		T: t, databaseURL: harness.ServeDatabase(t), plugins: filepath.Join(first.Dir, "plugins"), gone: map[*harness.Program]bool{},
 		tallies: map[string]*tally{},
 		of: map[string]*harness.Deployment{
 			"payments": first, "midtrans": first.Another(t, "midtrans"), "ppob": first.Another(t, "ppob", "--poll-every=0s", "--list-every=0s"),
@@ -173,6 +173,9 @@ func (f *fleet) load(clients int) (stop func()) {
 			group.Go(func() {
 				for n := client; ctx.Err() == nil; n++ {
 					f.trade(provider, f.shops[n%len(f.shops)], n)
+					if !tier.IsLong() {
+						<-time.After(200 * time.Millisecond) // what is proven needs a load, and no heavy one
+					}
 				}
 			})
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 )
 
 // seedVariable names the seed by which victims are chosen, to choose the same ones again.
@@ -21,6 +22,7 @@ const seedVariable = "GERBANG_KILLS_SEED"
 // the very provider on the very replica notices.
 func TestKilledPlugins(t *testing.T) {
 	t.Parallel()
+	tier.Long(t, "kills at random, each of which is proven")
 	killPlugins(t, newFleet(t), 1, 8*time.Second)
 }
 

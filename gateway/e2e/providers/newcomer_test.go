@@ -1,30 +1,20 @@
 package providers_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
-	"testing"
+	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
-	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
-// TestANewcomerWaitsForTheRoute: a second provider of payments that is approved takes
-// nothing until the policy's route names it. Operators see that where they approve and list,
+// newcomer approves the second provider of payments: it
+// takes nothing until the policy's route names it. Operators see that where they approve and list,
 // and in an exception once a merchant has nobody else; afterwards it is paid through it.
-func TestANewcomerWaitsForTheRoute(t *testing.T) {
-	t.Parallel()
-	d := harness.NewDeployment(t)
-	newcomer, plugins := d.Another(t, second), filepath.Join(d.Dir, "plugins")
-	if err := os.Mkdir(plugins, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	p := d.Launch(t, dbtest.New(t, "", nil), d.Approved, "plugins_dir: "+plugins)
-	d.Join(t, p)
+func (x *pair) newcomer() {
+	t, p, newcomer := x.t, x.p, x.of[second]
+	t.Helper()
 	reach := newcomer.Approved
 	out, err := p.Run(t, "plugin", "approve", reach.Path, "--yes", "--untested", "--activate", "--port", reach.Ports[0], "--read", reach.Read[0])
 	if err != nil || !strings.Contains(out, "next:") || !strings.Contains(out, "waits for route") {
@@ -42,23 +32,21 @@ func TestANewcomerWaitsForTheRoute(t *testing.T) {
 		}
 	}
 	waits(true)
-	var made harness.Merchant
-	p.MustRun(t, "", &made, "merchant", "create", "Toko Satu", "--tier", "scale")
+	made := p.NewMerchant(t)
 	newcomer.Connect(t, p, made.MerchantID)
 	s := harness.Shop{Program: p, MerchantID: made.MerchantID, Key: made.LiveKey}
 	if a := s.Ask(t, "/payments/create", s.PaymentBody(harness.Fields{"amount": 70001})); a.Code != fault.ProviderUnavailable || !strings.Contains(a.Message, "takes nothing yet") {
 		t.Errorf("before the route: %s", a)
 	}
 	p.AwaitException(t, harness.ReadyWithin, movement.ReasonAccount, "connection to "+second, "takes nothing until the route of the policy names "+second)
-	pushRoute(t, p, `route := ["payments", "midtrans"] if input.operation.contract == "payments@1"`)
+	x.order(first, second)
 	waits(false)
 	body := s.PaymentBody(harness.Fields{"amount": 70002})
 	if a := s.Ask(t, "/payments/create", body); !a.Success {
 		t.Errorf("with the route: %s", a)
 	}
-	var found adminapi.FindResult
-	p.MustRun(t, "", &found, "find", body["external_id"].(string))
-	if len(found.Movements) != 1 || found.Movements[0].Provider != second {
+	found, err := p.Admin().Find(t.Context(), body["external_id"].(string), time.Time{})
+	if err != nil || len(found.Movements) != 1 || found.Movements[0].Provider != second {
 		t.Errorf("found %+v", found.Movements)
 	}
 }

@@ -12,22 +12,23 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
-	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 )
 
-// comesUpWithin is the longest pause between two starts of a plugin, the minute that it
+// comesUpWithin is longer than the pause between two starts of a plugin, the minute that it
 // must have run to be taken for mended, and a look, on a busy machine.
-const comesUpWithin = 3 * time.Minute
+const comesUpWithin = 10 * time.Minute
 
 // TestBrokenPluginIsAlone starts a replica with plugins that are not there or not what
 // was approved: it serves the others, operators are told, and what is mended is served
-// without a restart. Once a manifest is known its routes exist without its plugin.
+// without a restart. Once a manifest is known its routes exist without its plugin. That an
+// exception ends a minute after its plugin is mended is seen in the long tier.
 func TestBrokenPluginIsAlone(t *testing.T) {
 	t.Parallel()
-	databaseURL := dbtest.New(t, "", nil)
+	databaseURL := harness.ServeDatabase(t)
 	d := harness.NewDeployment(t)
 	absent, other := harness.Approve(t, "wallet1"), harness.Approve(t, "wallet2")
 	whole := absent.Path
@@ -50,7 +51,9 @@ func TestBrokenPluginIsAlone(t *testing.T) {
 		return strings.Contains(a.Message, "no connection to the provider")
 	})
 	wantPlugins(t, p, map[string]bool{"payments": true, "wallet1": true, "wallet2": false})
-	awaitReasons(t, p, "plugin wallet2")
+	if tier.IsLong() {
+		awaitReasons(t, p, "plugin wallet2")
+	}
 	p.Stop(t)
 
 	// The next replica knows both from the database.
@@ -67,7 +70,9 @@ func TestBrokenPluginIsAlone(t *testing.T) {
 	harness.Await(t, comesUpWithin, "payments of a plugin that is mended", func() bool {
 		return s.Ask(t, "/payments/create", s.PaymentBody(nil)).Success
 	})
-	awaitReasons(t, p, "plugin wallet2") // nobody has mended that one, and it is configured no more
+	if tier.IsLong() {
+		awaitReasons(t, p, "plugin wallet2") // nobody has mended that one, and it is configured no more
+	}
 }
 
 // place has a plugin's file be where it was missing, as a whole.

@@ -31,7 +31,7 @@ func holdsOverAll(t *testing.T, s harness.Shop, replicas ...*harness.Program) {
 	}
 	s.MustRun(t, "", nil, "merchant", "limit", s.MerchantID, "--rate", "1/h", "--burst", strconv.Itoa(burst), "--reason", "for a test")
 	for _, p := range replicas {
-		harness.Await(t, harness.ActsWithin, "the merchant's own rate", func() bool { return ask(p, burst) })
+		harness.Await(t, harness.ReadyWithin, "the merchant's own rate", func() bool { return ask(p, burst) })
 	}
 	harness.Await(t, harness.ReadyWithin, "the burst", func() bool {
 		for _, p := range replicas {

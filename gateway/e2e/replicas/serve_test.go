@@ -26,14 +26,15 @@ import (
 
 // TestServe runs two replicas as an operator does with commands only: from an
 // empty database, which one of them does not reach at first, to a payment that is PAID,
-// and to the stop. A third is stopped while it waits for the database.
+// and to the stop. A third is stopped while it waits for the database. The database that is
+// another version's for a while moves no money.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	databaseURL := dbtest.New(t, "", nil)
-	d := harness.NewDeployment(t)
+	d := harness.NewDeploymentOf(t, "payments", "--latency=8s") // longer than stop_wait
 	proxy := harness.NewProxy(t, databaseURL)
 	proxy.Refuse()
-	a, b, c := d.Launch(t, databaseURL, d.Approved), d.Launch(t, proxy.URL, d.Approved), d.Launch(t, proxy.URL, d.Approved)
+	a, b, c := d.Launch(t, databaseURL, d.Approved, "stop_wait: 6s"), d.Launch(t, proxy.URL, d.Approved), d.Launch(t, proxy.URL, d.Approved)
 	for _, p := range []*harness.Program{b, c} {
 		harness.Await(t, harness.ReadyWithin, "a start that waits", func() bool { return p.LogCount("the start waits for it") > 0 })
 	}
@@ -60,8 +61,9 @@ func TestServe(t *testing.T) {
 	takesOverTokens(t, d, a)
 	takesOverProxies(t, d, a)
 	wantUnready(t, s, b, proxy)
+	anotherSchema(t, s)
 	finishesWhatIsUnderWay(t, s.At(b), a)
-	a.Stop(t)
+	stopIsToldFirst(t, s)
 }
 
 // wantHealth reads what a probe and a collector of metrics read.
@@ -112,21 +114,13 @@ func operatorsActOn(t *testing.T, s harness.Shop, replicas ...*harness.Program) 
 	t.Helper()
 	everywhere := func(what string, s harness.Shop, holds func(harness.Answer) bool) {
 		t.Helper()
-		acts := time.Now()
 		for _, p := range replicas {
 			// Failed authentications are counted by address, so this asks seldom.
 			tick := time.NewTicker(250 * time.Millisecond)
-			for {
-				asked := time.Since(acts) // what counts is when they are asked: the answer may take its time
-				a := s.At(p).Ask(t, "/payments/status", harness.Fields{"external_id": "none"})
-				if holds(a) {
-					break
-				}
-				if asked > harness.ActsWithin {
-					t.Fatalf("%s: asked after %v, a replica still answers %s", what, asked, a)
-				}
+			harness.Await(t, harness.ReadyWithin, what+" on every replica", func() bool {
 				<-tick.C
-			}
+				return holds(s.At(p).Ask(t, "/payments/status", harness.Fields{"external_id": "none"}))
+			})
 			tick.Stop()
 		}
 	}
@@ -187,8 +181,8 @@ func pausesEverywhere(t *testing.T, s harness.Shop, replicas ...*harness.Program
 	}
 	everywhere := func(what string, holds func(harness.Answer) bool) {
 		t.Helper()
-		for _, p := range replicas { // a try writes a payment, which takes its time on a busy machine
-			harness.Await(t, 5*harness.ActsWithin, what, func() bool { return holds(create(p)) })
+		for _, p := range replicas {
+			harness.Await(t, harness.ReadyWithin, what, func() bool { return holds(create(p)) })
 			if status := s.At(p).Status(t, made.ExternalID).Status; status != "PENDING" {
 				t.Errorf("%s: the payment is %s", what, status)
 			}
@@ -227,7 +221,7 @@ func wantUnready(t *testing.T, s harness.Shop, p *harness.Program, proxy *harnes
 	}
 	s.Create(t, harness.Fields{"amount": 20003}) // the other replica has its own way
 	proxy.Restore()
-	harness.Await(t, 5*time.Second, "readiness", func() bool { return p.Admin().Ready(t.Context()) == nil })
+	harness.Await(t, harness.ReadyWithin, "readiness", func() bool { return p.Admin().Ready(t.Context()) == nil })
 	s.At(p).Create(t, harness.Fields{"amount": 20004})
 }
 
@@ -243,8 +237,8 @@ func takesOverTokens(t *testing.T, d *harness.Deployment, p *harness.Program) {
 	peer := &harness.Program{Document: harness.Document{ConsoleURL: p.ConsoleURL, AdminToken: d.Peer}}
 	wants := func(what string, lets bool) {
 		t.Helper()
-		harness.Await(t, 5*time.Second, what, func() bool {
-			_, err := peer.Run(t, "merchant", "list")
+		harness.Await(t, harness.ReadyWithin, what, func() bool {
+			_, err := peer.Admin().Merchants(t.Context(), "", 1)
 			return (err == nil) == lets
 		})
 	}
@@ -254,7 +248,7 @@ func takesOverTokens(t *testing.T, d *harness.Deployment, p *harness.Program) {
 		t.Fatal(err)
 	}
 	hangUp()
-	harness.Await(t, 5*time.Second, "the refusal", func() bool { return strings.Contains(p.Log.Tail(20), "the configuration was not reloaded") })
+	harness.Await(t, harness.ReadyWithin, "the refusal", func() bool { return strings.Contains(p.Log.Tail(20), "the configuration was not reloaded") })
 	wants("the token of the start, where the new one is wrong", true)
 	if err := os.WriteFile(file, []byte(strings.Repeat("n", 40)), 0o600); err != nil {
 		t.Fatal(err)
@@ -289,7 +283,7 @@ func takesOverProxies(t *testing.T, d *harness.Deployment, p *harness.Program) {
 		return strings.Contains(p.Log.Tail(20), `"address":"`+address+`"`)
 	}
 	signIn()
-	harness.Await(t, 5*time.Second, "a refusal of the proxy's own address", func() bool { return refused("127.0.0.1") })
+	harness.Await(t, harness.ReadyWithin, "a refusal of the proxy's own address", func() bool { return refused("127.0.0.1") })
 	configs, err := filepath.Glob(filepath.Join(d.Dir, "replica-*.yaml"))
 	if err != nil || len(configs) == 0 {
 		t.Fatalf("%v, %v", configs, err)
@@ -306,7 +300,7 @@ func takesOverProxies(t *testing.T, d *harness.Deployment, p *harness.Program) {
 	if err := p.Command.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	harness.Await(t, 5*time.Second, "a refusal of the address that the proxy tells", func() bool {
+	harness.Await(t, harness.ReadyWithin, "a refusal of the address that the proxy tells", func() bool {
 		signIn()
 		return refused("203.0.113.9")
 	})
@@ -331,7 +325,7 @@ func finishesWhatIsUnderWay(t *testing.T, s harness.Shop, other *harness.Program
 	if err != nil {
 		t.Fatal(err)
 	}
-	harness.Await(t, time.Second, "a closed door", func() bool {
+	harness.Await(t, harness.ReadyWithin, "a closed door", func() bool {
 		conn, err := net.Dial("tcp", target.Host)
 		if err == nil {
 			conn.Close()
@@ -355,16 +349,14 @@ func finishesWhatIsUnderWay(t *testing.T, s harness.Shop, other *harness.Program
 	l.Resolve(t)
 }
 
-// TestStopIsToldFirst: a replica that is told to stop says that it is not ready, and
+// stopIsToldFirst stops a replica. It says that it is not ready, and
 // serves for as long as its configuration says, so that a load balancer finds no closed
 // door. Its console answers until the last merchant has been answered.
-func TestStopIsToldFirst(t *testing.T) {
-	t.Parallel()
-	d := harness.NewDeploymentOf(t, "payments", "--latency=8s")
-	p := d.Launch(t, dbtest.New(t, "", nil), d.Approved, "stop_wait: 6s")
-	d.Join(t, p)
-	s := d.NewShop(t, p, "growth")
+func stopIsToldFirst(t *testing.T, s harness.Shop) {
+	t.Helper()
+	p := s.Program
 	l := harness.NewLoad(s)
+	l.AwaitClosedBreaker(t, "payments")
 	l.Inject(t, "latency", harness.FaultOperations["payment_link"], 2)
 	if err := p.Command.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -381,7 +373,7 @@ func TestStopIsToldFirst(t *testing.T) {
 		}
 		return response.StatusCode, string(text)
 	}
-	harness.Await(t, time.Second, "not ready", func() bool {
+	harness.Await(t, harness.ReadyWithin, "not ready", func() bool {
 		status, body := ready()
 		return status == http.StatusServiceUnavailable && strings.Contains(body, "is told to stop")
 	})
@@ -404,17 +396,14 @@ func TestStopIsToldFirst(t *testing.T) {
 	}
 }
 
-// TestAnotherSchemaMovesNoMoney: a replica that was left over when the database went on to
-// the schemas of a later version takes no money and tells what exists. Nobody asks its
+// anotherSchema has the database go on to the schemas of a later version: a replica that is
+// left over takes no money and tells what exists. Nobody asks its
 // /readyz for that.
-func TestAnotherSchemaMovesNoMoney(t *testing.T) {
-	t.Parallel()
-	databaseURL := dbtest.New(t, "", nil)
-	d := harness.NewDeployment(t)
-	p := d.Start(t, databaseURL)[0]
-	s := d.NewShop(t, p, "growth")
-	made := s.Create(t, nil)
-	conn, err := pgx.Connect(t.Context(), databaseURL)
+func anotherSchema(t *testing.T, s harness.Shop) {
+	t.Helper()
+	amount := 40_000
+	made := s.Create(t, harness.Fields{"amount": amount})
+	conn, err := pgx.Connect(t.Context(), s.DatabaseURL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -426,8 +415,9 @@ func TestAnotherSchemaMovesNoMoney(t *testing.T) {
 	}
 	execute("INSERT INTO goose_db_version (version_id, is_applied) VALUES (1000, TRUE)")
 	var refused harness.Fields
-	harness.Await(t, 5*time.Second, "a refusal", func() bool {
-		body := s.PaymentBody(nil)
+	harness.Await(t, harness.ReadyWithin, "a refusal", func() bool {
+		amount++
+		body := s.PaymentBody(harness.Fields{"amount": amount})
 		a := s.Ask(t, "/payments/create", body)
 		if !a.Success {
 			refused = body
@@ -443,5 +433,5 @@ func TestAnotherSchemaMovesNoMoney(t *testing.T) {
 		t.Errorf("a cancel: %s", a)
 	}
 	execute("DELETE FROM goose_db_version WHERE version_id = 1000")
-	harness.Await(t, 5*time.Second, "the same creation", func() bool { return s.Ask(t, "/payments/create", refused).Success })
+	harness.Await(t, harness.ReadyWithin, "the same creation", func() bool { return s.Ask(t, "/payments/create", refused).Success })
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 )
 
 // reportVariable names the file that gets the report; make bench-report sets it.
@@ -44,6 +45,7 @@ type bench struct {
 
 // TestReport measures each path of the program and each floor in turn.
 func TestReport(t *testing.T) { //nolint:paralleltest // it measures
+	tier.Long(t, "a whole report in small")
 	file := os.Getenv(reportVariable)
 	b := &bench{T: t, turns: 5, lasts: 2 * time.Second, floor: map[string]floor{}, all: map[string]*contestant{}, profiles: map[string]profile{}}
 	if file == "" {
