@@ -256,7 +256,7 @@ func (s *Store) administer(ctx context.Context, what string, audit Audit, id ten
 		_, err := q.TouchMerchant(ctx, dbsqlc.TouchMerchantParams{MerchantID: string(id), Now: micro(audit.At)})
 		return err
 	})
-	if _, cut := errors.AsType[*crdb.AmbiguousCommitError](err); cut && ambiguous(err) && s.wasAudited(ctx, entry.audit) {
+	if _, cut := errors.AsType[*crdb.AmbiguousCommitError](err); cut && ambiguous(sent(err)) && s.wasAudited(ctx, entry.audit) {
 		return nil
 	}
 	if err != nil {

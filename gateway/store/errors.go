@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -41,26 +43,64 @@ const (
 )
 
 // unclear are the codes after which a statement may have been committed all the
-// same: connection gone, completion unknown, shutdown, and what the engine could
-// not name. After every other code it was not.
+// same: connection gone, completion unknown, shutdown or crash, and what the engine
+// could not name. After every other code it was not.
 var unclear = []string{"08", "40003", "57P", "58", "XX"}
 
-// ambiguous tells whether a statement that failed may have been committed all
-// the same: the connection broke, or the engine itself says it does not know.
+// unclearCommit is the error of a statement that was handed to the driver and may have
+// been committed.
+type unclearCommit struct{ cause error }
+
+func (e *unclearCommit) Error() string { return e.cause.Error() }
+
+func (e *unclearCommit) Unwrap() error { return e.cause }
+
+// ambiguous tells whether a write that failed may have been committed all the same.
+// Only errors of statements that were sent are: see [sent]. An error of our own never is.
 func ambiguous(err error) bool {
-	if err == nil || errors.Is(err, pgx.ErrNoRows) || errors.Is(err, errClosed) {
-		return false
+	_, is := errors.AsType[*unclearCommit](err)
+	return is
+}
+
+// sent marks the driver's error of a statement that commits by itself, or of a COMMIT,
+// where the statement may have been committed. The driver has no list of what it
+// returns when a connection breaks or an answer can't be read, so of its errors those
+// are named after which nothing was committed.
+func sent(err error) error {
+	if err == nil || errors.Is(err, pgx.ErrNoRows) || errors.Is(err, pgx.ErrTxCommitRollback) {
+		return err
 	}
 	if _, unconnected := errors.AsType[*pgconn.ConnectError](err); unconnected {
-		return false
+		return err
 	}
 	// Of a connection that is cut during COMMIT pgx says "conn closed", and that it
 	// was closed before anything was sent.
 	if pgconn.SafeToRetry(err) && !errors.Is(err, pgconn.ErrConnClosed) {
-		return false
+		return err
 	}
-	pgErr, ok := errors.AsType[*pgconn.PgError](err)
-	return !ok || slices.ContainsFunc(unclear, func(code string) bool { return strings.HasPrefix(pgErr.Code, code) })
+	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok && !hasClass(pgErr, unclear) {
+		return err
+	}
+	return &unclearCommit{err}
+}
+
+func hasClass(err *pgconn.PgError, classes []string) bool {
+	return slices.ContainsFunc(classes, func(class string) bool { return strings.HasPrefix(err.Code, class) })
+}
+
+// passing are the codes that a read may meet once and not again: those of a connection
+// that is gone, a conflict, a server that has no room, stops or starts.
+var passing = []string{"08", "40", "53", "55P03", "57", "58", "XX"}
+
+// passes tells whether the same read may succeed a moment later.
+func passes(err error) bool {
+	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return hasClass(pgErr, passing)
+	}
+	_, unconnected := errors.AsType[*pgconn.ConnectError](err)
+	_, broken := errors.AsType[net.Error](err)
+	return unconnected || broken || ambiguous(err) || pgconn.SafeToRetry(err) || errors.Is(err, pgconn.ErrConnClosed) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
 
 // Unreachable tells whether Open met no database that takes connections at the moment:
@@ -82,13 +122,14 @@ const (
 )
 
 // readBack finds out what became of an ambiguous commit, with a context of its own,
-// because the one at hand may be what ended.
+// because the one at hand may be what ended. It reads again only after an error that
+// may pass.
 func readBack[T any](ctx context.Context, read func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readBackFor)
 	defer cancel()
 	return backoff.Retry(ctx, func() (T, error) {
 		found, err := read(ctx)
-		if errors.Is(err, ErrNotFound) {
+		if err != nil && !passes(err) {
 			return found, backoff.Permanent(err)
 		}
 		return found, err

@@ -105,13 +105,14 @@ func (s *sharedCommits) flush(batch []*sharedWrite) {
 	defer cancel()
 	if len(batch) == 1 {
 		one := batch[0]
-		err := s.pool.QueryRow(ctx, one.sql, one.args...).Scan(columns(one.into))
+		err := sent(s.pool.QueryRow(ctx, one.sql, one.args...).Scan(columns(one.into)))
 		s.locked.learn(one, err)
 		one.result <- err
 		return
 	}
 	slices.SortStableFunc(batch, byHotRow)
 	results, err := s.together(ctx, batch)
+	err = sent(err)
 	for i, write := range batch {
 		switch {
 		case err == nil:

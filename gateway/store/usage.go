@@ -126,16 +126,16 @@ func (s *Store) countOnce(ctx context.Context, key dbsqlc.CountedUsageParams, ba
 	for {
 		counted, err := send(ctx)
 		if !errors.Is(err, pgx.ErrNoRows) {
-			return counted, err
+			return counted, sent(err)
 		}
 		counted, err = s.queries.CountedUsage(ctx, key)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
 			if err := s.openUsage(ctx, key); err != nil {
-				return counted, err
+				return counted, sent(err)
 			}
 		case err != nil, counted.Batch == batch:
-			return counted, err
+			return counted, sent(err)
 		case counted.Batch > batch:
 			return counted, errOvertaken
 		case counted.Used >= limit:

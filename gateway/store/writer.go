@@ -204,7 +204,7 @@ func (w *writer) byItself(write *sharedWrite) error {
 	defer leave()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(write.ctx), commitTimeout)
 	defer cancel()
-	err = w.pool.QueryRow(ctx, write.sql, write.args...).Scan(columns(write.into))
+	err = sent(w.pool.QueryRow(ctx, write.sql, write.args...).Scan(columns(write.into)))
 	w.locked.learn(write, err)
 	return err
 }
