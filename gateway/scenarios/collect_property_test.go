@@ -45,7 +45,7 @@ func TestMatchingProperties(t *testing.T) {
 		w.pass(4 * time.Hour)
 		w.complete()
 		w.restart()
-		w.readBooks() // unpaid ones end, and then their late money is known
+		w.readStatement() // unpaid ones end, and then their late money is known
 		w.addsUp(r, sales, paidOnce)
 	})
 }
@@ -81,9 +81,9 @@ func (w *world) crashSometimes(r *rapid.T, s keeper) {
 	}
 	other := w.replica(s)
 	var both sync.WaitGroup
-	both.Go(func() { _ = other.ReadBooks(context.WithoutCancel(w.Context()), w.statement()) })
+	both.Go(func() { _ = other.ReadStatement(context.WithoutCancel(w.Context()), w.statement()) })
 	w.dies(func() {
-		if err := w.ReadBooks(context.WithoutCancel(w.Context()), w.statement()); err != nil {
+		if err := w.ReadStatement(context.WithoutCancel(w.Context()), w.statement()); err != nil {
 			r.Error(err)
 		}
 	})
