@@ -14,9 +14,8 @@ import (
 
 var errClock = errors.New("this machine's clock is 5m0s ahead")
 
-// TestWrongClockReservesNothing: a sale of a replica whose clock is wrong is refused
-// before anything is claimed or sent, what exists is answered and paid all the same,
-// and once the clock is right the reference is used as if nothing had been.
+// TestWrongClockReservesNothing: a replica whose clock is wrong refuses a creation
+// before it reserves anything. It still answers and applies what exists.
 func TestWrongClockReservesNothing(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
@@ -53,9 +52,8 @@ func TestWrongClockReservesNothing(t *testing.T) {
 	}
 }
 
-// TestUnfitDatabaseReservesNothing: a database of another version's schema, or one that
-// takes no writes, gets no creation and no cancel, before anything is sent; what exists
-// is told. Once it is fit the reference is used as if nothing had been.
+// TestUnfitDatabaseReservesNothing: a database of another schema, or one that takes no
+// writes, gets no creation and no cancel. It still answers what exists.
 func TestUnfitDatabaseReservesNothing(t *testing.T) {
 	t.Parallel()
 	inMemory(t, payments, func(w *world) {
@@ -75,8 +73,8 @@ func TestUnfitDatabaseReservesNothing(t *testing.T) {
 	})
 }
 
-// TestNotFoundByWrongClockIsNoProof: what is created is refused, and "not found" is no
-// proof by it; what the provider knows is told and settled all the same.
+// TestNotFoundByWrongClockIsNoProof: by a wrong clock "not found" proves nothing. A
+// success that the provider tells is applied all the same.
 func TestNotFoundByWrongClockIsNoProof(t *testing.T) {
 	t.Parallel()
 	onBoth(t, transfers, func(w *world) {
@@ -100,8 +98,8 @@ func TestNotFoundByWrongClockIsNoProof(t *testing.T) {
 	})
 }
 
-// TestWrongClockResubmitsNothing: where a look is the same request again, only the
-// time tells that the first is not on its way any more.
+// TestWrongClockResubmitsNothing: only the time tells that the first request is not on
+// its way any more.
 func TestWrongClockResubmitsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, orders, keeperFor(t), handClock())
@@ -120,8 +118,8 @@ func TestWrongClockResubmitsNothing(t *testing.T) {
 	}
 }
 
-// TestWrongClockPutsOffAResubmission: an order that is due stays no work of each
-// scan for as long as the clock is wrong.
+// TestWrongClockPutsOffAResubmission: an order that is due is put off for a minute
+// while the clock is wrong.
 func TestWrongClockPutsOffAResubmission(t *testing.T) {
 	t.Parallel()
 	o := unbought(t)
@@ -166,8 +164,8 @@ func TestExceptionListedByALateClockCanBeOverridden(t *testing.T) {
 	}
 }
 
-// TestNotFoundAcrossSkewedClocks: a replica whose clock is as far ahead as it may be proves
-// nothing of what one that is as far behind has sent, while that may still appear.
+// TestNotFoundAcrossSkewedClocks: "not found" seen by a replica with the fastest clock
+// allowed does not end what one with the slowest has just sent.
 func TestNotFoundAcrossSkewedClocks(t *testing.T) {
 	t.Parallel()
 	onBoth(t, transfers, func(w *world) {

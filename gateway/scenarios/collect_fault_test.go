@@ -27,9 +27,9 @@ func (d *deaf) Apply(ctx context.Context, c movement.Change) (bool, error) {
 	return d.keeper.Apply(ctx, c)
 }
 
-// TestOneFailingCollectionDelaysNoOther has more payments than a page, which wait,
-// behind one whose sale can't be told: all others are paid or end, and that one does
-// not end as unpaid.
+// TestOneFailingCollectionDelaysNoOther: one collection can not be told that it is
+// paid, and more lines than a page wait behind it. All others are paid or expire. That
+// one does not expire.
 func TestOneFailingCollectionDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
@@ -67,7 +67,8 @@ func TestOneFailingCollectionDelaysNoOther(t *testing.T) {
 	}
 }
 
-// TestLateMoneyIsTakenBack tells the merchant what it was told of before.
+// TestLateMoneyIsTakenBack: late money that goes back is a reversal where the merchant
+// was told of it, and nothing where not.
 func TestLateMoneyIsTakenBack(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
@@ -104,7 +105,8 @@ func TestLateMoneyIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestStatementIsReadForDaysAfterTheLastSale are read although nothing is sold any more.
+// TestStatementIsReadForDaysAfterTheLastSale: a payment that appears days later is
+// late money of its collection.
 func TestStatementIsReadForDaysAfterTheLastSale(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
@@ -128,8 +130,9 @@ func TestStatementIsReadForDaysAfterTheLastSale(t *testing.T) {
 	}
 }
 
-// TestVeryLatePaymentIsLeftToOperators is for nobody by itself: operators are told which sale
-// it may be meant for, and give it to that.
+// TestVeryLatePaymentIsLeftToOperators: a payment beyond the quarantine matches
+// nothing. Its exception names the collection that it may be meant for, and an
+// operator assigns it.
 func TestVeryLatePaymentIsLeftToOperators(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
@@ -165,8 +168,8 @@ func (w *world) leave(removed bool) {
 	w.reconnected(connections)
 }
 
-// TestDisconnectedAccountIsReadNoMore is read no more. What was read before still reaches its
-// sales, and operators hear of what nobody can find out any more.
+// TestDisconnectedAccountIsReadNoMore: lines read before the merchant left the account
+// are still applied. Collections that stay open become exceptions.
 func TestDisconnectedAccountIsReadNoMore(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
@@ -229,8 +232,8 @@ func TestStatementOfRemovedProviderIsNotRead(t *testing.T) {
 	}
 }
 
-// TestStatementCompleteInTheFutureEndsNothing: books that say to be complete until next year
-// are complete until now, and a sale lives as long as it was told to.
+// TestStatementCompleteInTheFutureEndsNothing: a statement that says to be complete
+// until next year is complete until now, so a collection lives its whole life.
 func TestStatementCompleteInTheFutureEndsNothing(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
@@ -259,8 +262,8 @@ func TestStatementCompleteInTheFutureEndsNothing(t *testing.T) {
 	}
 }
 
-// TestPartlyReversedPaymentIsAmbiguous: nobody guesses whether a sale of which a part was
-// paid back is paid.
+// TestPartlyReversedPaymentIsAmbiguous: a payment of which a part went back is an
+// exception, and pays nothing by itself.
 func TestPartlyReversedPaymentIsAmbiguous(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
@@ -276,8 +279,8 @@ func TestPartlyReversedPaymentIsAmbiguous(t *testing.T) {
 	w.wantTold()
 }
 
-// TestPaymentWaitsForItsCollectionsCreation: what looks like its payment waits until it is
-// known whether there is something to pay.
+// TestPaymentWaitsForItsCollectionsCreation: a line that fits a collection whose
+// creation is unknown waits until that is known.
 func TestPaymentWaitsForItsCollectionsCreation(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
@@ -309,8 +312,8 @@ func TestPaymentWaitsForItsCollectionsCreation(t *testing.T) {
 	}
 }
 
-// TestClockAheadStopsNoStatementRead reads with a clock of tomorrow, and
-// then with the right one.
+// TestClockAheadStopsNoStatementRead: a replica whose clock was a day ahead read the
+// statement. The next one reads it all the same.
 func TestClockAheadStopsNoStatementRead(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
@@ -327,7 +330,8 @@ func TestClockAheadStopsNoStatementRead(t *testing.T) {
 	}
 }
 
-// TestAssignedPaymentWithoutATime: what is paid was paid at some time.
+// TestAssignedPaymentWithoutATime: a payment without a time that an operator assigns
+// was paid when it was assigned.
 func TestAssignedPaymentWithoutATime(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))

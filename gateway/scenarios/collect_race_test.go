@@ -37,8 +37,8 @@ func wantWithin[T any](t testing.TB, comes <-chan T, what string) (got T) {
 	return got
 }
 
-// TestStatementReadSurvivesClientDisconnect: who took the right to read and has no time left gives
-// up waiting, and not the reading: it settles what it finds.
+// TestStatementReadSurvivesClientDisconnect: a client that disconnects stops waiting
+// for the statement. The read goes on, and applies what it finds.
 func TestStatementReadSurvivesClientDisconnect(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
@@ -103,9 +103,8 @@ func TestMoneyForWhatHadLateMoney(t *testing.T) {
 	}
 }
 
-// TestAnAssignmentSurvives the end of the process at each of its commits: what the
-// operator has said is done by whoever looks next, once, and is on the list no more
-// once the command was given again.
+// TestAnAssignmentSurvives: an assignment whose process dies at one of its commits is
+// applied once by the next read, or when it is given again.
 func TestAnAssignmentSurvives(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
@@ -146,7 +145,8 @@ func TestAnAssignmentSurvives(t *testing.T) {
 	}
 }
 
-// TestUnsentCollectionReservesNoAmount: tries that come to nothing use up no amounts.
+// TestUnsentCollectionReservesNoAmount: creations that were proven unsent give their
+// amounts back.
 func TestUnsentCollectionReservesNoAmount(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
@@ -160,7 +160,8 @@ func TestUnsentCollectionReservesNoAmount(t *testing.T) {
 	}
 }
 
-// TestPaymentsOfManyDaysFindTheirCollections are asked for day by day, and each finds its own sale.
+// TestPaymentsOfManyDaysFindTheirCollections: payments of several days are matched day
+// by day.
 func TestPaymentsOfManyDaysFindTheirCollections(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))

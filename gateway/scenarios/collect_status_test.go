@@ -10,8 +10,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 )
 
-// TestStatusReadsTheStatementAfterTheEnd asks for sales that have ended, whose payments were taken back
-// or came late meanwhile.
+// TestStatusReadsTheStatementAfterTheEnd: a status of a collection that has ended
+// still finds its reversal and its late money.
 func TestStatusReadsTheStatementAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
@@ -42,8 +42,8 @@ func TestStatusReadsTheStatementAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestStatusReadsNoStatementInRecovery, as nobody else does: what was paid is told once the
-// gateway is opened.
+// TestStatusReadsNoStatementInRecovery: no status reads a statement before operators
+// open a restored gateway.
 func TestStatusReadsNoStatementInRecovery(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))

@@ -81,8 +81,8 @@ func TestStatementIsReadOnceInItsInterval(t *testing.T) {
 	}
 }
 
-// TestOneStatementReadServesAllCollections has many sales of different ages: while none is
-// young, the books are read as seldom as for one.
+// TestOneStatementReadServesAllCollections: many open collections of one account cost
+// no more reads than one.
 func TestOneStatementReadServesAllCollections(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
@@ -109,8 +109,9 @@ func TestOneStatementReadServesAllCollections(t *testing.T) {
 	}
 }
 
-// TestCollectionExpiresOnlyWhenStatementIsComplete ends a sale's life, and only then completes the
-// books; what they then tell of its life pays it all the same.
+// TestCollectionExpiresOnlyWhenStatementIsComplete: a collection expires once the
+// statement is complete beyond its life, and not before. A payment of its last second
+// pays it.
 func TestCollectionExpiresOnlyWhenStatementIsComplete(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
@@ -181,7 +182,8 @@ func TestLateMoney(t *testing.T) {
 	}
 }
 
-// TestStatementLinesInAnyOrder tells of one payment in each way.
+// TestStatementLinesInAnyOrder: a payment told twice, reversed, or told otherwise, in
+// any order, is applied once.
 func TestStatementLinesInAnyOrder(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
@@ -340,8 +342,8 @@ func TestLineTimedBeforeItsCollection(t *testing.T) {
 	}
 }
 
-// TestDisconnectedAccountIsPolledSeldom: a round that finds an account left does not find it in
-// every other round, too. Its sale is an exception.
+// TestDisconnectedAccountIsPolledSeldom: the statement of a disconnected account is
+// due hourly after a day, and its collections are exceptions.
 func TestDisconnectedAccountIsPolledSeldom(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
@@ -375,8 +377,8 @@ func TestStatementIsReadAgainSoonDuringACreation(t *testing.T) {
 	}
 }
 
-// TestOneStatementReadEndsAllCollections: one reading ends a thousand sales whose life is over. Nobody
-// asks about one of them alone, and each is told once.
+// TestOneStatementReadEndsAllCollections: one read expires a thousand collections,
+// each with one callback.
 func TestOneStatementReadEndsAllCollections(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
@@ -447,7 +449,8 @@ func TestLateMoneyIsAssigned(t *testing.T) {
 	}
 }
 
-// TestOnlyStatementEndsACollection has the plugin claim ends that it knows nothing of.
+// TestOnlyStatementEndsACollection: a lookup that says done, expired or failed is an
+// exception.
 func TestOnlyStatementEndsACollection(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
@@ -483,8 +486,9 @@ func TestNoFreeAmountIsInProgress(t *testing.T) {
 	}
 }
 
-// TestPaidAmountIsFreeAfterTenMinutes has a wallet all of whose amounts are taken: ten minutes
-// after one was paid another sale has it, and each line is whose it must be.
+// TestPaidAmountIsFreeAfterTenMinutes: all amounts of a wallet are reserved. Ten
+// minutes after one is paid another collection has it, and each line pays the right
+// one.
 func TestPaidAmountIsFreeAfterTenMinutes(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
@@ -523,7 +527,8 @@ func TestPaidAmountIsFreeAfterTenMinutes(t *testing.T) {
 	w.wantListed(movement.ReasonPaidAgain)
 }
 
-// TestConnectionSetsTheQuarantine: so long the amounts of its sales are quarantined.
+// TestConnectionSetsTheQuarantine: a connection says how late its lines may be, and so
+// how long amounts stay reserved.
 func TestConnectionSetsTheQuarantine(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
@@ -543,7 +548,8 @@ func TestConnectionSetsTheQuarantine(t *testing.T) {
 	}
 }
 
-// TestUnreadableStatementIsOneException leave sales as they are, and tell the operators once.
+// TestUnreadableStatementIsOneException: a statement that can not be read ends no
+// collection, and is listed once.
 func TestUnreadableStatementIsOneException(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))

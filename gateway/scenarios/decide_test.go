@@ -253,9 +253,8 @@ func TestOverrideIsRefusedTooEarly(t *testing.T) {
 	o.refused(err, fault.InProgress, "waits for its payer")
 }
 
-// TestOverriddenOrderIsNeverResubmitted: while a lookup may be under way that is the same
-// request again, nobody decides, and what is decided is not sent again by whoever
-// still believes that it is open.
+// TestOverriddenOrderIsNeverResubmitted: no override is made while a resubmission may
+// be under way, and none is resubmitted after it.
 func TestOverriddenOrderIsNeverResubmitted(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
@@ -305,8 +304,8 @@ func TestOverriddenOrderIsNeverResubmitted(t *testing.T) {
 	o.settledAs("prepaid", movement.OverrideFailed)
 }
 
-// TestPendingOverrideStopsResubmission: what operators have decided is not sent again, also
-// where the process died before the decision was applied. The next poll applies it.
+// TestPendingOverrideStopsResubmission: an override whose process died before its
+// effect stops resubmissions, and the next poll applies it.
 func TestPendingOverrideStopsResubmission(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
@@ -345,8 +344,8 @@ func TestPendingOverrideStopsResubmission(t *testing.T) {
 	o.wantListed(movement.ReasonAlone)
 }
 
-// TestStatusUpdateAfterAnOverride: a final state stays; the provider's other word is a
-// reversal, or on the operators' list.
+// TestStatusUpdateAfterAnOverride: a final state stays. What the provider says
+// otherwise is a reversal or an exception.
 func TestStatusUpdateAfterAnOverride(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
@@ -384,7 +383,7 @@ func TestStatusUpdateAfterAnOverride(t *testing.T) {
 	cleanLedger(t, s)
 }
 
-// TestUnappliedOverrideIsAppliedOnRetry is applied by whoever says the same again.
+// TestUnappliedOverrideIsAppliedOnRetry: whoever says the same again applies it.
 func TestUnappliedOverrideIsAppliedOnRetry(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
@@ -406,8 +405,8 @@ func TestUnappliedOverrideIsAppliedOnRetry(t *testing.T) {
 	cleanLedger(t, s)
 }
 
-// TestConcurrentOverridesEndOnce: two operators several times, the worker and the provider,
-// on two replicas: one end, one posting, one callback.
+// TestConcurrentOverridesEndOnce: two operators, the poller and the provider at once,
+// on two replicas, lead to one end, one posting and one callback.
 func TestConcurrentOverridesEndOnce(t *testing.T) {
 	t.Parallel()
 	stores := replicasFor(t, 2)

@@ -124,8 +124,8 @@ func TestStatusIsQuick(t *testing.T) {
 	})
 }
 
-// TestImpatientStatusCutsNoPoll takes the right to look from everybody, so a look is
-// not cut by the end of its patience.
+// TestImpatientStatusCutsNoPoll: a status call that gives up does not cut the poll
+// that it began.
 func TestImpatientStatusCutsNoPoll(t *testing.T) {
 	t.Parallel()
 	inMemory(t, payments, func(w *world) {

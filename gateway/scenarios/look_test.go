@@ -381,10 +381,9 @@ func TestExpiredOnAnotherAccountEndsNothing(t *testing.T) {
 	}
 }
 
-// TestProviderErrorFreesTheReferenceSoon: the provider has said itself that
-// the call is over, so the first proof comes after error_settles_within and the
-// reference is free ten seconds later. The answer tells when asking again can tell more,
-// and whoever asks sooner puts nothing off.
+// TestProviderErrorFreesTheReferenceSoon: after an error of the provider's own, proof
+// comes after error_settles_within and frees the reference ten seconds later. The
+// answer says when to ask again; asking sooner delays nothing.
 func TestProviderErrorFreesTheReferenceSoon(t *testing.T) {
 	t.Parallel()
 	inMemory(t, payments, func(w *world) {
