@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
@@ -19,8 +20,9 @@ import (
 // processes that end anywhere and a second replica beside them, and checks that every row pays one sale at most, every sale is paid by
 // one row at most, and the sums add up.
 func TestMatchingProperties(t *testing.T) {
+	tier.Long(t, "orders of lines and crashes that no table names, on the database")
 	t.Parallel()
-	s := keeperFor(t)
+	s := databaseFor(t)
 	rapid.Check(t, func(r *rapid.T) {
 		w := newCollections(t, s)
 		w.up.page = rapid.IntRange(1, 9).Draw(r, "page")
