@@ -14,10 +14,9 @@ import (
 
 var errClock = errors.New("this machine's clock is 5m0s ahead")
 
-// TestAWrongClockSellsNothing: a sale of a replica whose clock is wrong is refused
-// before anything is claimed or sent, what exists is answered and paid all the same,
-// and once the clock is right the reference is used as if nothing had been.
-func TestAWrongClockSellsNothing(t *testing.T) {
+// TestWrongClockReservesNothing: a replica whose clock is wrong refuses a creation
+// before it reserves anything. It still answers and applies what exists.
+func TestWrongClockReservesNothing(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
 	first := w.sell("INV/1", 10_000)
@@ -53,10 +52,9 @@ func TestAWrongClockSellsNothing(t *testing.T) {
 	}
 }
 
-// TestAnUnfitDatabaseMovesNothing: a database of another version's schema, or one that
-// takes no writes, gets no creation and no cancel, before anything is sent; what exists
-// is told. Once it is fit the reference is used as if nothing had been.
-func TestAnUnfitDatabaseMovesNothing(t *testing.T) {
+// TestUnfitDatabaseReservesNothing: a database of another schema, or one that takes no
+// writes, gets no creation and no cancel. It still answers what exists.
+func TestUnfitDatabaseReservesNothing(t *testing.T) {
 	t.Parallel()
 	inMemory(t, payments, func(w *world) {
 		w.want(w.create("A"), "PENDING")
@@ -75,9 +73,9 @@ func TestAnUnfitDatabaseMovesNothing(t *testing.T) {
 	})
 }
 
-// TestAWrongClockProvesNothing: what is created is refused, and "not found" is no
-// proof by it; what the provider knows is told and settled all the same.
-func TestAWrongClockProvesNothing(t *testing.T) {
+// TestNotFoundByWrongClockIsNoProof: by a wrong clock "not found" proves nothing. A
+// success that the provider tells is applied all the same.
+func TestNotFoundByWrongClockIsNoProof(t *testing.T) {
 	t.Parallel()
 	onBoth(t, transfers, func(w *world) {
 		var wrong error
@@ -100,9 +98,9 @@ func TestAWrongClockProvesNothing(t *testing.T) {
 	})
 }
 
-// TestAWrongClockSendsNothingAgain: where a look is the same request again, only the
-// time tells that the first is not on its way any more.
-func TestAWrongClockSendsNothingAgain(t *testing.T) {
+// TestWrongClockResubmitsNothing: only the time tells that the first request is not on
+// its way any more.
+func TestWrongClockResubmitsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, orders, keeperFor(t), handClock())
 	other := w.replica(w.keeper)
@@ -120,9 +118,9 @@ func TestAWrongClockSendsNothingAgain(t *testing.T) {
 	}
 }
 
-// TestAWrongClockPutsOffWhatItDoesNotSendAgain: an order that is due stays no work of each
-// scan for as long as the clock is wrong.
-func TestAWrongClockPutsOffWhatItDoesNotSendAgain(t *testing.T) {
+// TestWrongClockPutsOffAResubmission: an order that is due is put off for a minute
+// while the clock is wrong.
+func TestWrongClockPutsOffAResubmission(t *testing.T) {
 	t.Parallel()
 	o := unbought(t)
 	wrong := errClock
@@ -147,8 +145,8 @@ func TestAWrongClockPutsOffWhatItDoesNotSendAgain(t *testing.T) {
 	o.wantBought(1)
 }
 
-// TestADoubtListedByAClockThatIsBehind may be decided: it is of this attempt.
-func TestADoubtListedByAClockThatIsBehind(t *testing.T) {
+// TestExceptionListedByALateClockCanBeOverridden may be decided: it is of this attempt.
+func TestExceptionListedByALateClockCanBeOverridden(t *testing.T) {
 	t.Parallel()
 	kept := keeperFor(t)
 	for behind, word := range map[time.Duration]string{2*movement.ClockSkew - time.Second: "", 2*movement.ClockSkew + 2*time.Second: "IN_PROGRESS"} {
@@ -166,9 +164,9 @@ func TestADoubtListedByAClockThatIsBehind(t *testing.T) {
 	}
 }
 
-// TestClocksApart: a replica whose clock is as far ahead as it may be proves
-// nothing of what one that is as far behind has sent, while that may still appear.
-func TestClocksApart(t *testing.T) {
+// TestNotFoundAcrossSkewedClocks: "not found" seen by a replica with the fastest clock
+// allowed does not end what one with the slowest has just sent.
+func TestNotFoundAcrossSkewedClocks(t *testing.T) {
 	t.Parallel()
 	onBoth(t, transfers, func(w *world) {
 		w.up.way = wayNamed("unknown, made late")

@@ -36,7 +36,7 @@ func BenchmarkMatching(b *testing.B) {
 		started := time.Now()
 		for w.up.reads*pageSize < len(rows) {
 			w.pass(readEvery)
-			if err := w.ReadBooks(b.Context(), w.statement()); err != nil {
+			if err := w.ReadStatement(b.Context(), w.statement()); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -27,10 +27,10 @@ func (d *deaf) Apply(ctx context.Context, c movement.Change) (bool, error) {
 	return d.keeper.Apply(ctx, c)
 }
 
-// TestASaleThatCantBeToldHoldsUpNoOther has more payments than a page, which wait,
-// behind one whose sale can't be told: all others are paid or end, and that one does
-// not end as unpaid.
-func TestASaleThatCantBeToldHoldsUpNoOther(t *testing.T) {
+// TestOneFailingCollectionDelaysNoOther: one collection can not be told that it is
+// paid, and more lines than a page wait behind it. All others are paid or expire. That
+// one does not expire.
+func TestOneFailingCollectionDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
 	poor, last, unpaid := w.sold("poor", 10_000), w.sold("last", 20_000), w.sold("unpaid", 30_000)
@@ -67,7 +67,8 @@ func TestASaleThatCantBeToldHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// TestLateMoneyIsTakenBack tells the merchant what it was told of before.
+// TestLateMoneyIsTakenBack: late money that goes back is a reversal where the merchant
+// was told of it, and nothing where not.
 func TestLateMoneyIsTakenBack(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
@@ -88,9 +89,9 @@ func TestLateMoneyIsTakenBack(t *testing.T) {
 		w.work("INV/1", time.Hour)
 		if !atOnce {
 			w.up.write(gone, gone)
-			w.readBooks()
+			w.readStatement()
 			w.up.write(gone)
-			w.readBooks()
+			w.readStatement()
 		}
 		w.wantTold(want...)
 		if now := w.stored("INV/1"); now.State != movement.Expired || now.ReversedAt.IsZero() != atOnce || now.PaidLateAt.IsZero() != atOnce {
@@ -104,8 +105,9 @@ func TestLateMoneyIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestRowsThatComeDaysLater are read although nothing is sold any more.
-func TestRowsThatComeDaysLater(t *testing.T) {
+// TestStatementIsReadForDaysAfterTheLastSale: a payment that appears days later is
+// late money of its collection.
+func TestStatementIsReadForDaysAfterTheLastSale(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)
@@ -128,9 +130,10 @@ func TestRowsThatComeDaysLater(t *testing.T) {
 	}
 }
 
-// TestAPaymentThatComesVeryLate is for nobody by itself: operators are told which sale
-// it may be meant for, and give it to that.
-func TestAPaymentThatComesVeryLate(t *testing.T) {
+// TestVeryLatePaymentIsLeftToOperators: a payment beyond the quarantine matches
+// nothing. Its exception names the collection that it may be meant for, and an
+// operator assigns it.
+func TestVeryLatePaymentIsLeftToOperators(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)
@@ -138,7 +141,7 @@ func TestAPaymentThatComesVeryLate(t *testing.T) {
 	w.complete()
 	w.work("INV/1", 30*time.Hour)
 	w.up.write(paid("late", m.Amount, m.ExpiresAt.Add(20*time.Hour)), paid("later", m.Amount, m.ExpiresAt.Add(25*time.Hour)))
-	w.readBooks()
+	w.readStatement()
 	w.wantTold("wallet2.status_update INV/1 EXPIRED")
 	w.wantListed(movement.ReasonUnmatched)
 	listed, err := w.keeper.ExceptionsOf(t.Context(), m.Owner, "payment late")
@@ -165,9 +168,9 @@ func (w *world) leave(removed bool) {
 	w.reconnected(connections)
 }
 
-// TestAnAccountThatWasLeft is read no more. What was read before still reaches its
-// sales, and operators hear of what nobody can find out any more.
-func TestAnAccountThatWasLeft(t *testing.T) {
+// TestDisconnectedAccountIsReadNoMore: lines read before the merchant left the account
+// are still applied. Collections that stay open become exceptions.
+func TestDisconnectedAccountIsReadNoMore(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
 	for _, removed := range []bool{true, false} {
@@ -178,20 +181,20 @@ func TestAnAccountThatWasLeft(t *testing.T) {
 			at := w.now().Add(time.Minute)
 			w.up.write(paid("p1", takenBack.Amount, at))
 			w.pass(time.Minute)
-			w.readBooks()
+			w.readStatement()
 			w.up.write(paid("p2", paidInTime.Amount, at), back("p1", takenBack.Amount, at), paid("p3", late.Amount, late.ExpiresAt.Add(time.Minute)))
 			w.faults.at = func(step string) {
 				if step == "after import" {
 					panic(crash{})
 				}
 			}
-			if !w.dies(func() { w.readBooks() }) {
+			if !w.dies(func() { w.readStatement() }) {
 				t.Fatal("it did not end behind the import")
 			}
 			w.restart()
 			w.leave(removed)
 			reads := w.up.reads
-			w.readBooks()
+			w.readStatement()
 			w.wantTold("wallet2.reversed back PAID", "wallet2.status_update back PAID", "wallet2.status_update paid PAID")
 			w.work("late", 20*time.Hour)
 			w.wantListed(movement.ReasonReversed, movement.ReasonUnresolved)
@@ -199,7 +202,7 @@ func TestAnAccountThatWasLeft(t *testing.T) {
 				t.Errorf("the late payment is %s before its time is over", p.State)
 			}
 			w.pass(5 * time.Hour)
-			w.readBooks()
+			w.readStatement()
 			w.wantListed(movement.ReasonReversed, movement.ReasonUnmatched, movement.ReasonUnresolved)
 			if w.up.reads != reads {
 				t.Errorf("the books were read %d times", w.up.reads-reads)
@@ -214,8 +217,8 @@ func TestAnAccountThatWasLeft(t *testing.T) {
 	}
 }
 
-// TestBooksOfAProviderThatIsGone are not read.
-func TestBooksOfAProviderThatIsGone(t *testing.T) {
+// TestStatementOfRemovedProviderIsNotRead are not read.
+func TestStatementOfRemovedProviderIsNotRead(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
 	w.sold("INV/1", 10_000)
@@ -224,14 +227,14 @@ func TestBooksOfAProviderThatIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone.Provider = "no plugin"
-	if err := w.ReadBooks(t.Context(), gone); err != nil || w.up.reads != 0 {
+	if err := w.ReadStatement(t.Context(), gone); err != nil || w.up.reads != 0 {
 		t.Errorf("%v, %d reads", err, w.up.reads)
 	}
 }
 
-// TestBooksOfTheFutureEndNothing: books that say to be complete until next year
-// are complete until now, and a sale lives as long as it was told to.
-func TestBooksOfTheFutureEndNothing(t *testing.T) {
+// TestStatementCompleteInTheFutureEndsNothing: a statement that says to be complete
+// until next year is complete until now, so a collection lives its whole life.
+func TestStatementCompleteInTheFutureEndsNothing(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
 	w.up.set(func() { w.up.through = w.now().Add(365 * 24 * time.Hour) })
@@ -259,9 +262,9 @@ func TestBooksOfTheFutureEndNothing(t *testing.T) {
 	}
 }
 
-// TestAPartTakenBackIsNoPayment: nobody guesses whether a sale of which a part was
-// paid back is paid.
-func TestAPartTakenBackIsNoPayment(t *testing.T) {
+// TestPartlyReversedPaymentIsAmbiguous: a payment of which a part went back is an
+// exception, and pays nothing by itself.
+func TestPartlyReversedPaymentIsAmbiguous(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)
@@ -276,9 +279,9 @@ func TestAPartTakenBackIsNoPayment(t *testing.T) {
 	w.wantTold()
 }
 
-// TestNobodyPaysASaleThatIsBeingMade: what looks like its payment waits until it is
-// known whether there is something to pay.
-func TestNobodyPaysASaleThatIsBeingMade(t *testing.T) {
+// TestPaymentWaitsForItsCollectionsCreation: a line that fits a collection whose
+// creation is unknown waits until that is known.
+func TestPaymentWaitsForItsCollectionsCreation(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
 	for _, proven := range []bool{true, false} {
@@ -288,7 +291,7 @@ func TestNobodyPaysASaleThatIsBeingMade(t *testing.T) {
 		w.sell("INV/1", 10_000)
 		m := w.stored("INV/1")
 		w.up.write(paid("r", m.Amount, m.CreatedAt.Add(time.Minute)))
-		w.readBooks()
+		w.readStatement()
 		if p, now := w.line("r"), w.stored("INV/1"); p.State != movement.LineNew || now.State != movement.Submitting {
 			t.Fatalf("the payment is %s, the sale %s", p.State, now.State)
 		}
@@ -302,16 +305,16 @@ func TestNobodyPaysASaleThatIsBeingMade(t *testing.T) {
 			})
 		}
 		w.work("INV/1", 10*time.Minute)
-		w.readBooks()
+		w.readStatement()
 		if p := w.line("r"); p.State != want {
 			t.Errorf("proven never sent %v: the payment is %s, the sale %s", proven, p.State, w.stored("INV/1").State)
 		}
 	}
 }
 
-// TestAReplicaWhoseClockIsAheadStopsNoReading reads with a clock of tomorrow, and
-// then with the right one.
-func TestAReplicaWhoseClockIsAheadStopsNoReading(t *testing.T) {
+// TestClockAheadStopsNoStatementRead: a replica whose clock was a day ahead read the
+// statement. The next one reads it all the same.
+func TestClockAheadStopsNoStatementRead(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)
@@ -327,15 +330,16 @@ func TestAReplicaWhoseClockIsAheadStopsNoReading(t *testing.T) {
 	}
 }
 
-// TestAPaymentWithoutATimeThatAnOperatorAssigns: what is paid was paid at some time.
-func TestAPaymentWithoutATimeThatAnOperatorAssigns(t *testing.T) {
+// TestAssignedPaymentWithoutATime: a payment without a time that an operator assigns
+// was paid when it was assigned.
+func TestAssignedPaymentWithoutATime(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)
 	row := paid("r", m.Amount, w.now())
 	row.At = time.Time{}
 	w.up.write(row)
-	w.readBooks()
+	w.readStatement()
 	if _, err := w.Assign(t.Context(), Assignment{Account: w.wallet, Payment: "r", Movement: m.ID, Operator: "ani", Reason: "seen at the till"}); err != nil {
 		t.Fatal(err)
 	}

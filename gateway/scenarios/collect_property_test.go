@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
@@ -19,8 +20,9 @@ import (
 // processes that end anywhere and a second replica beside them, and checks that every row pays one sale at most, every sale is paid by
 // one row at most, and the sums add up.
 func TestMatchingProperties(t *testing.T) {
+	tier.Long(t, "orders of lines and crashes that no table names, on the database")
 	t.Parallel()
-	s := keeperFor(t)
+	s := databaseFor(t)
 	rapid.Check(t, func(r *rapid.T) {
 		w := newCollections(t, s)
 		w.up.page = rapid.IntRange(1, 9).Draw(r, "page")
@@ -45,7 +47,7 @@ func TestMatchingProperties(t *testing.T) {
 		w.pass(4 * time.Hour)
 		w.complete()
 		w.restart()
-		w.readBooks() // unpaid ones end, and then their late money is known
+		w.readStatement() // unpaid ones end, and then their late money is known
 		w.addsUp(r, sales, paidOnce)
 	})
 }
@@ -81,9 +83,9 @@ func (w *world) crashSometimes(r *rapid.T, s keeper) {
 	}
 	other := w.replica(s)
 	var both sync.WaitGroup
-	both.Go(func() { _ = other.ReadBooks(context.WithoutCancel(w.Context()), w.statement()) })
+	both.Go(func() { _ = other.ReadStatement(context.WithoutCancel(w.Context()), w.statement()) })
 	w.dies(func() {
-		if err := w.ReadBooks(context.WithoutCancel(w.Context()), w.statement()); err != nil {
+		if err := w.ReadStatement(context.WithoutCancel(w.Context()), w.statement()); err != nil {
 			r.Error(err)
 		}
 	})

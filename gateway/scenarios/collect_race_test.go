@@ -10,13 +10,13 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
-// slowBooks answers once it is let.
-type slowBooks struct {
+// slowStatement answers once it is let.
+type slowStatement struct {
 	*upstream
 	asking, let chan struct{}
 }
 
-func (s *slowBooks) Statement(ctx context.Context, provider string, asked sdk.Statement, within time.Duration) sdk.StatementPage {
+func (s *slowStatement) Statement(ctx context.Context, provider string, asked sdk.Statement, within time.Duration) sdk.StatementPage {
 	close(s.asking)
 	select {
 	case <-ctx.Done():
@@ -37,14 +37,14 @@ func wantWithin[T any](t testing.TB, comes <-chan T, what string) (got T) {
 	return got
 }
 
-// TestNobodyCutsTheReading: who took the right to read and has no time left gives
-// up waiting, and not the reading: it settles what it finds.
-func TestNobodyCutsTheReading(t *testing.T) {
+// TestStatementReadSurvivesClientDisconnect: a client that disconnects stops waiting
+// for the statement. The read goes on, and applies what it finds.
+func TestStatementReadSurvivesClientDisconnect(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)
 	w.up.write(paid("r", m.Amount, w.now()))
-	slow := &slowBooks{upstream: w.up, asking: make(chan struct{}), let: make(chan struct{})}
+	slow := &slowStatement{upstream: w.up, asking: make(chan struct{}), let: make(chan struct{})}
 	w.readsFrom(slow, w.faults)
 	settled := make(chan struct{})
 	w.faults.at = func(step string) {
@@ -56,7 +56,7 @@ func TestNobodyCutsTheReading(t *testing.T) {
 	impatient, leave := context.WithCancel(t.Context())
 	gone := make(chan error)
 	go func() {
-		gone <- w.ReadBooks(impatient, w.statement())
+		gone <- w.ReadStatement(impatient, w.statement())
 	}()
 	wantWithin(t, slow.asking, "the question")
 	leave()
@@ -89,7 +89,7 @@ func TestMoneyForWhatHadLateMoney(t *testing.T) {
 		}
 	}
 	w.up.write(paid("second", old.Amount, old.ExpiresAt.Add(2*time.Minute)))
-	w.readBooks()
+	w.readStatement()
 	if second := w.line("second"); second.State != movement.LineAgain {
 		t.Errorf("the second is %s", second.State)
 	}
@@ -103,9 +103,8 @@ func TestMoneyForWhatHadLateMoney(t *testing.T) {
 	}
 }
 
-// TestAnAssignmentSurvives the end of the process at each of its commits: what the
-// operator has said is done by whoever looks next, once, and is on the list no more
-// once the command was given again.
+// TestAnAssignmentSurvives: an assignment whose process dies at one of its commits is
+// applied once by the next read, or when it is given again.
 func TestAnAssignmentSurvives(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
@@ -118,7 +117,7 @@ func TestAnAssignmentSurvives(t *testing.T) {
 			w.complete()
 			w.work("INV/1", time.Hour)
 			w.up.write(paid("r", m.Amount+1, m.CreatedAt)) // nobody's
-			w.readBooks()
+			w.readStatement()
 			if stray := w.line("r"); stray.State != movement.LineUnmatched {
 				t.Fatalf("it is %s", stray.State)
 			}
@@ -134,7 +133,7 @@ func TestAnAssignmentSurvives(t *testing.T) {
 				t.Fatal("it has not died")
 			}
 			w.restart()
-			w.readBooks()
+			w.readStatement()
 			if _, err := w.Assign(t.Context(), given); err != nil {
 				t.Error(err)
 			}
@@ -146,8 +145,9 @@ func TestAnAssignmentSurvives(t *testing.T) {
 	}
 }
 
-// TestWhatWasNeverMadeTakesNoAmount: tries that come to nothing use up no amounts.
-func TestWhatWasNeverMadeTakesNoAmount(t *testing.T) {
+// TestUnsentCollectionReservesNoAmount: creations that were proven unsent give their
+// amounts back.
+func TestUnsentCollectionReservesNoAmount(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
 	w.up.set(func() {
@@ -160,8 +160,9 @@ func TestWhatWasNeverMadeTakesNoAmount(t *testing.T) {
 	}
 }
 
-// TestPaymentsOfManyDays are asked for day by day, and each finds its own sale.
-func TestPaymentsOfManyDays(t *testing.T) {
+// TestPaymentsOfManyDaysFindTheirCollections: payments of several days are matched day
+// by day.
+func TestPaymentsOfManyDaysFindTheirCollections(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
 	var sales []movement.Movement
@@ -172,7 +173,7 @@ func TestPaymentsOfManyDays(t *testing.T) {
 		w.pass(20 * time.Hour)
 	}
 	w.up.write(paid("ancient", sales[0].Amount, time.Unix(0, 0)), paid("far ahead", sales[1].Amount, w.now().Add(90*365*24*time.Hour)))
-	w.readBooks()
+	w.readStatement()
 	for i, m := range sales {
 		if now := w.stored(m.Reference); now.State != movement.Succeeded || now.FactID != "r"+m.Reference {
 			t.Errorf("sale %d is %s by %q", i, now.State, now.FactID)

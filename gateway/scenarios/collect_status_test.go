@@ -10,9 +10,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 )
 
-// TestAStatusReadsOn asks for sales that have ended, whose payments were taken back
-// or came late meanwhile.
-func TestAStatusReadsOn(t *testing.T) {
+// TestStatusReadsTheStatementAfterTheEnd: a status of a collection that has ended
+// still finds its reversal and its late money.
+func TestStatusReadsTheStatementAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)
@@ -42,9 +42,9 @@ func TestAStatusReadsOn(t *testing.T) {
 	}
 }
 
-// TestAStatusReadsNothingInRecovery, as nobody else does: what was paid is told once the
-// gateway is opened.
-func TestAStatusReadsNothingInRecovery(t *testing.T) {
+// TestStatusReadsNoStatementInRecovery: no status reads a statement before operators
+// open a restored gateway.
+func TestStatusReadsNoStatementInRecovery(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)

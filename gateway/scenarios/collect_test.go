@@ -15,9 +15,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
-// TestASaleIsPaid tells the contract's answers from the creation to the payment,
+// TestCollectionIsPaid tells the contract's answers from the creation to the payment,
 // beside sales of the same amount.
-func TestASaleIsPaid(t *testing.T) {
+func TestCollectionIsPaid(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
 	first, m := w.sell("INV/1", 10_000), w.stored("INV/1")
@@ -61,8 +61,8 @@ func TestASaleIsPaid(t *testing.T) {
 	w.wantListed()
 }
 
-// TestBooksAreReadSeldom asks for many states at once.
-func TestBooksAreReadSeldom(t *testing.T) {
+// TestStatementIsReadOnceInItsInterval asks for many states at once.
+func TestStatementIsReadOnceInItsInterval(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
 	for i := range 5 {
@@ -81,9 +81,9 @@ func TestBooksAreReadSeldom(t *testing.T) {
 	}
 }
 
-// TestBooksAreReadForAllSalesTogether has many sales of different ages: while none is
-// young, the books are read as seldom as for one.
-func TestBooksAreReadForAllSalesTogether(t *testing.T) {
+// TestOneStatementReadServesAllCollections: many open collections of one account cost
+// no more reads than one.
+func TestOneStatementReadServesAllCollections(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
 	const sales = 30
@@ -109,9 +109,10 @@ func TestBooksAreReadForAllSalesTogether(t *testing.T) {
 	}
 }
 
-// TestUnpaidOnlyWhenTheBooksSaySo ends a sale's life, and only then completes the
-// books; what they then tell of its life pays it all the same.
-func TestUnpaidOnlyWhenTheBooksSaySo(t *testing.T) {
+// TestCollectionExpiresOnlyWhenStatementIsComplete: a collection expires once the
+// statement is complete beyond its life, and not before. A payment of its last second
+// pays it.
+func TestCollectionExpiresOnlyWhenStatementIsComplete(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
 	for name, c := range map[string]struct {
@@ -181,8 +182,9 @@ func TestLateMoney(t *testing.T) {
 	}
 }
 
-// TestTheBooksMayTellInAnyOrder tells of one payment in each way.
-func TestTheBooksMayTellInAnyOrder(t *testing.T) {
+// TestStatementLinesInAnyOrder: a payment told twice, reversed, or told otherwise, in
+// any order, is applied once.
+func TestStatementLinesInAnyOrder(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
 	const announced, reversal = "wallet2.status_update INV/1 PAID", "wallet2.reversed INV/1 PAID"
@@ -292,11 +294,11 @@ func TestTwoCandidates(t *testing.T) {
 	}
 }
 
-// TestATimeBeforeItsSale: statements whose clock or time zone is wrong tell times before
+// TestLineTimedBeforeItsCollection: statements whose clock or time zone is wrong tell times before
 // the sale was made. Such a line pays nothing, and is an exception once the sale has ended
 // unpaid; where another line has paid the sale it is none. Nor is the same amount in another
 // currency passed over.
-func TestATimeBeforeItsSale(t *testing.T) {
+func TestLineTimedBeforeItsCollection(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
 	for name, c := range map[string]struct {
@@ -320,14 +322,14 @@ func TestATimeBeforeItsSale(t *testing.T) {
 			odd.Currency = c.currency
 			w.up.write(odd)
 			w.pass(time.Minute)
-			w.readBooks()
+			w.readStatement()
 			if c.currency == "IDR" {
 				w.wantListed() // it may be paid still
 			}
 			if c.paid {
 				w.up.write(paid("p", m.Amount, w.now()))
 				w.pass(time.Minute)
-				w.readBooks()
+				w.readStatement()
 			}
 			w.pass(time.Hour)
 			w.complete()
@@ -340,20 +342,20 @@ func TestATimeBeforeItsSale(t *testing.T) {
 	}
 }
 
-// TestALeftAccountIsReadSeldom: a round that finds an account left does not find it in
-// every other round, too. Its sale is an exception.
-func TestALeftAccountIsReadSeldom(t *testing.T) {
+// TestDisconnectedAccountIsPolledSeldom: the statement of a disconnected account is
+// due hourly after a day, and its collections are exceptions.
+func TestDisconnectedAccountIsPolledSeldom(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
 	m := w.sold("A", 10_000)
 	w.reconnected(nil)
-	w.readBooks()
+	w.readStatement()
 	if s := w.statement(); !s.DueAt.After(w.now().Add(readEvery - time.Second)) {
 		t.Errorf("it is due again at %v", s.DueAt)
 	}
 	w.wantListed(movement.ReasonUnresolved)
 	w.pass(24 * time.Hour)
-	w.readBooks()
+	w.readStatement()
 	if s := w.statement(); !s.DueAt.Equal(w.now().Add(time.Hour)) || w.up.reads != 0 {
 		t.Errorf("it is due again at %v, was read %d times", s.DueAt, w.up.reads)
 	}
@@ -362,22 +364,22 @@ func TestALeftAccountIsReadSeldom(t *testing.T) {
 	}
 }
 
-// TestASaleWhoseCallIsUnderWay when its account is read has it read again soon.
-func TestASaleWhoseCallIsUnderWay(t *testing.T) {
+// TestStatementIsReadAgainSoonDuringACreation when its account is read has it read again soon.
+func TestStatementIsReadAgainSoonDuringACreation(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
 	w.up.way = way{says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}
 	w.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.StatusUpdate{} }
 	w.sell("A", 50_000)
-	w.readBooks()
+	w.readStatement()
 	if s := w.statement(); s.DueAt.After(w.now().Add(2*readEvery)) || w.stored("A").State != movement.Submitting {
 		t.Errorf("it is due again at %v, and the sale is %s", s.DueAt, w.stored("A").State)
 	}
 }
 
-// TestReadingEndsAllSales: one reading ends a thousand sales whose life is over. Nobody
-// asks about one of them alone, and each is told once.
-func TestReadingEndsAllSales(t *testing.T) {
+// TestOneStatementReadEndsAllCollections: one read expires a thousand collections,
+// each with one callback.
+func TestOneStatementReadEndsAllCollections(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
 	const sales = 1000
@@ -392,7 +394,7 @@ func TestReadingEndsAllSales(t *testing.T) {
 	reads := w.up.reads
 	w.pass(30 * time.Minute)
 	w.complete()
-	w.readBooks()
+	w.readStatement()
 	if n := w.up.reads - reads; n > 2 {
 		t.Errorf("the books were read %d times", n)
 	}
@@ -447,8 +449,9 @@ func TestLateMoneyIsAssigned(t *testing.T) {
 	}
 }
 
-// TestOnlyBooksEndASale has the plugin claim ends that it knows nothing of.
-func TestOnlyBooksEndASale(t *testing.T) {
+// TestOnlyStatementEndsACollection: a lookup that says done, expired or failed is an
+// exception.
+func TestOnlyStatementEndsACollection(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
 	for _, standing := range []sdk.Status{sdk.StatusDone, sdk.StatusExpired, sdk.StatusFailed} {
@@ -467,8 +470,8 @@ func TestOnlyBooksEndASale(t *testing.T) {
 	}
 }
 
-// TestNoAmountIsFree is the documented answer.
-func TestNoAmountIsFree(t *testing.T) {
+// TestNoFreeAmountIsInProgress is the documented answer.
+func TestNoFreeAmountIsInProgress(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
 	for i := range movement.MostCodes {
@@ -483,9 +486,10 @@ func TestNoAmountIsFree(t *testing.T) {
 	}
 }
 
-// TestAPaidAmountIsSoonFree has a wallet all of whose amounts are taken: ten minutes
-// after one was paid another sale has it, and each line is whose it must be.
-func TestAPaidAmountIsSoonFree(t *testing.T) {
+// TestPaidAmountIsFreeAfterTenMinutes: all amounts of a wallet are reserved. Ten
+// minutes after one is paid another collection has it, and each line pays the right
+// one.
+func TestPaidAmountIsFreeAfterTenMinutes(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
 	for i := range movement.MostCodes {
@@ -523,8 +527,9 @@ func TestAPaidAmountIsSoonFree(t *testing.T) {
 	w.wantListed(movement.ReasonPaidAgain)
 }
 
-// TestAConnectionSaysHowLateLinesAre: so long the amounts of its sales are quarantined.
-func TestAConnectionSaysHowLateLinesAre(t *testing.T) {
+// TestConnectionSetsTheQuarantine: a connection says how late its lines may be, and so
+// how long amounts stay reserved.
+func TestConnectionSetsTheQuarantine(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
 	for late, quarantine := range map[string]time.Duration{"": 130 * time.Minute, "15m": 25 * time.Minute, "9h": 130 * time.Minute, "soon": 130 * time.Minute} {
@@ -543,8 +548,9 @@ func TestAConnectionSaysHowLateLinesAre(t *testing.T) {
 	}
 }
 
-// TestBooksThatCantBeRead leave sales as they are, and tell the operators once.
-func TestBooksThatCantBeRead(t *testing.T) {
+// TestUnreadableStatementIsOneException: a statement that can not be read ends no
+// collection, and is listed once.
+func TestUnreadableStatementIsOneException(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
 	m := w.sold("INV/1", 10_000)

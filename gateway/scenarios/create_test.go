@@ -331,9 +331,9 @@ func TestFreeAgain(t *testing.T) {
 	})
 }
 
-// TestFreedWhileClaiming: the reference is freed between the claim that did not
+// TestReferenceFreedDuringReservation: the reference is freed between the claim that did not
 // get it and the read of who has it.
-func TestFreedWhileClaiming(t *testing.T) {
+func TestReferenceFreedDuringReservation(t *testing.T) {
 	t.Parallel()
 	inMemory(t, payments, func(w *world) {
 		w.up.way = wayNamed("not sent")
@@ -349,9 +349,9 @@ func TestFreedWhileClaiming(t *testing.T) {
 	})
 }
 
-// TestFreedByAsking: the merchant's own repetition proves that nothing was sent,
+// TestRepetitionFreesAnUnsentReference: the merchant's own repetition proves that nothing was sent,
 // and the next one sends.
-func TestFreedByAsking(t *testing.T) {
+func TestRepetitionFreesAnUnsentReference(t *testing.T) {
 	t.Parallel()
 	inMemory(t, payments, func(w *world) {
 		w.unanswered("A")
@@ -364,8 +364,8 @@ func TestFreedByAsking(t *testing.T) {
 	})
 }
 
-// TestAnotherOffer: a link is no answer to who asked for a QR code.
-func TestAnotherOffer(t *testing.T) {
+// TestLinkIsNoAnswerToQRIS: a link is no answer to who asked for a QR code.
+func TestLinkIsNoAnswerToQRIS(t *testing.T) {
 	t.Parallel()
 	inMemory(t, payments, func(w *world) {
 		w.up.way = way{says: func(sdk.Call) sdk.Result {

@@ -1,5 +1,6 @@
-// Package scenarios holds lifecycle and kinds to what merchants, providers and
-// operators see, case by case: every mishap of a call at every moment, races, restarts,
-// wrong clocks. It runs on a store in memory and on the real one. It has nothing but
-// tests, and must not be imported.
+// Package scenarios runs lifecycle, kinds, statements and overrides as merchants, providers
+// and operators see them: each fault of a call at each moment of a creation, races,
+// crashes, wrong clocks. A world is one merchant, the provider of one kind, and an engine
+// between them, in memory for each change and on the real store where tests run long. It
+// has nothing but tests, and must not be imported.
 package scenarios

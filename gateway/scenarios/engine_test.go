@@ -115,7 +115,7 @@ func (e *Engine) Assign(ctx context.Context, a Assignment) (movement.Movement, e
 	return e.reconciler.Assign(ctx, a)
 }
 
-func (e *Engine) ReadBooks(ctx context.Context, s movement.Statement) error {
+func (e *Engine) ReadStatement(ctx context.Context, s movement.Statement) error {
 	return e.reconciler.Read(ctx, s)
 }
 

@@ -51,10 +51,10 @@ func (o *world) resubmitted() {
 	}
 }
 
-// TestNothingIsBoughtLate: an order that no provider has confirmed is bought by a
+// TestOrderIsNotResubmittedLate: an order that no provider has confirmed is bought by a
 // lookup for an hour after send_by, and not a moment later. The exception comes then,
 // and not when it would have been polled next.
-func TestNothingIsBoughtLate(t *testing.T) {
+func TestOrderIsNotResubmittedLate(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		after  time.Duration // the end of the hour
@@ -115,9 +115,9 @@ func TestNothingIsBoughtLate(t *testing.T) {
 	})
 }
 
-// TestAskingKeepsNobodyFromDeciding: a merchant that asks for the status every five
+// TestStatusCallsDelayNoOverride: a merchant that asks for the status every five
 // seconds of an order that may not be sent again does not keep operators from it.
-func TestAskingKeepsNobodyFromDeciding(t *testing.T) {
+func TestStatusCallsDelayNoOverride(t *testing.T) {
 	t.Parallel()
 	o := unbought(t)
 	o.gaveUp()
@@ -132,9 +132,9 @@ func TestAskingKeepsNobodyFromDeciding(t *testing.T) {
 	o.wantBought(0)
 }
 
-// TestAskingPutsNoDecisionOff: a decision that met a poll is applied a minute after that,
+// TestStatusCallsDelayNoUnappliedOverride: a decision that met a poll is applied a minute after that,
 // however often the merchant asks meanwhile.
-func TestAskingPutsNoDecisionOff(t *testing.T) {
+func TestStatusCallsDelayNoUnappliedOverride(t *testing.T) {
 	t.Parallel()
 	o := unbought(t)
 	o.gaveUp()
@@ -169,9 +169,9 @@ func TestAskingPutsNoDecisionOff(t *testing.T) {
 	o.wantBought(0)
 }
 
-// TestOperatorsSendAgain: two operators say resubmit, and the order is bought once, by
+// TestTwoOperatorsResubmit: two operators say resubmit, and the order is bought once, by
 // whichever replica polls it.
-func TestOperatorsSendAgain(t *testing.T) {
+func TestTwoOperatorsResubmit(t *testing.T) {
 	t.Parallel()
 	o := unbought(t)
 	o.gaveUp()
@@ -208,10 +208,10 @@ func TestOperatorsSendAgain(t *testing.T) {
 	cleanLedger(t, o.keeper)
 }
 
-// TestDecidedAndNotSent: the process ends between the decision and its effect. The next
+// TestUnappliedResubmitExpires: the process ends between the decision and its effect. The next
 // poll applies the decision, which counts from when it was made: an hour later it is over,
 // and one operator alone does not renew it.
-func TestDecidedAndNotSent(t *testing.T) {
+func TestUnappliedResubmitExpires(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		later  time.Duration
@@ -296,9 +296,9 @@ func TestFailedAfterResubmit(t *testing.T) {
 	o.addUp()
 }
 
-// TestWhatIsNotSentAgain: what its provider has, what is too old for it, and what is
+// TestResubmitIsRefused: what its provider has, what is too old for it, and what is
 // asked about without sending it.
-func TestWhatIsNotSentAgain(t *testing.T) {
+func TestResubmitIsRefused(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
 	has := undecided(t, s, "prepaid", movement.Pending)

@@ -12,9 +12,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// TestARefusalThatTheProviderMade is told from one that never reached it: it may
+// TestProviderRefusalUsesQuota is told from one that never reached it: it may
 // tell that a number exists, and uses a quota.
-func TestARefusalThatTheProviderMade(t *testing.T) {
+func TestProviderRefusalUsesQuota(t *testing.T) {
 	t.Parallel()
 	bounds := sdk.Refuse(sdk.RefuseRequest, "qty must be at least 10000.", sdk.FieldFault{Field: "qty", Message: "must be at least 10000"})
 	upstream := func(r sdk.Result) sdk.Result { r.Blame = sdk.BlameUpstream; return r }
@@ -53,8 +53,8 @@ func TestARefusalThatTheProviderMade(t *testing.T) {
 	}
 }
 
-// TestAnErrorAboutAnEarlierOne says so: it has used its quota then.
-func TestAnErrorAboutAnEarlierOne(t *testing.T) {
+// TestDuplicateReferenceUsesNoQuota says so: it has used its quota then.
+func TestDuplicateReferenceUsesNoQuota(t *testing.T) {
 	t.Parallel()
 	inMemory(t, orders, func(w *world) {
 		w.want(w.create("A"), "Pending")
@@ -65,9 +65,9 @@ func TestAnErrorAboutAnEarlierOne(t *testing.T) {
 	})
 }
 
-// TestTheListIsThatOfTheAccount: after the platform has moved to another account,
+// TestProductListFollowsTheAccount: after the platform has moved to another account,
 // nothing is sold at the prices of the one before, and the list is shared again.
-func TestTheListIsThatOfTheAccount(t *testing.T) {
+func TestProductListFollowsTheAccount(t *testing.T) {
 	t.Parallel()
 	inMemory(t, orders, func(w *world) {
 		lists := 0
@@ -127,9 +127,9 @@ func TestTheListIsThatOfTheAccount(t *testing.T) {
 	})
 }
 
-// TestAListIsFinishedOnceForAllWhoSeeTheSame: what is asked for again is not made
+// TestListIsRenderedOncePerView: what is asked for again is not made
 // again, and nobody sees another's prices.
-func TestAListIsFinishedOnceForAllWhoSeeTheSame(t *testing.T) {
+func TestListIsRenderedOncePerView(t *testing.T) {
 	t.Parallel()
 	inMemory(t, orders, func(w *world) {
 		shown := func(kind string, pays policy.Markup) *catalog.Finished {

@@ -84,9 +84,9 @@ func TestFreedAtOnce(t *testing.T) {
 	})
 }
 
-// TestNewsRacesTheCall: the payment's notification and the worker come while
+// TestStatusUpdateRacesTheCall: the payment's notification and the worker come while
 // the call's own answer is being settled, in any order.
-func TestNewsRacesTheCall(t *testing.T) {
+func TestStatusUpdateRacesTheCall(t *testing.T) {
 	t.Parallel()
 	onBoth(t, payments, func(w *world) {
 		var others sync.WaitGroup

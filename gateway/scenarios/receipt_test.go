@@ -29,9 +29,9 @@ func (w *world) mails() (own []movement.QueuedMail) {
 	return own
 }
 
-// TestAPaidSaleIsReceiptedOnce pays one sale, lets another expire, and asks about
+// TestPaidCollectionGetsOneReceipt pays one sale, lets another expire, and asks about
 // both again and again.
-func TestAPaidSaleIsReceiptedOnce(t *testing.T) {
+func TestPaidCollectionGetsOneReceipt(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
 	var woken atomic.Int32

@@ -129,7 +129,7 @@ var notSent = wayNamed("not sent")
 
 // The table of who gets a creation: by what the first provider does, what is answered,
 // and where the movement is then.
-func TestWhoServesACreation(t *testing.T) {
+func TestRouting(t *testing.T) {
 	t.Parallel()
 	type row struct {
 		first, second way
@@ -205,7 +205,7 @@ func TestProvidersArePassedOver(t *testing.T) {
 }
 
 // A provider that an approval alone has brought takes nothing beside one that was there.
-func TestANewcomerIsNotTried(t *testing.T) {
+func TestNewProviderWaitsForItsRoute(t *testing.T) {
 	t.Parallel()
 	routedInMemory(t, func(r *routed) {
 		r.catalog = catalogOfBoth(other, provider)
@@ -244,7 +244,7 @@ func TestANewcomerIsNotTried(t *testing.T) {
 
 // A merchant who is connected to a newcomer alone has nobody until the route names it, and
 // operators are told so.
-func TestWhoHasANewcomerAloneWaits(t *testing.T) {
+func TestMerchantWithOnlyANewProviderWaits(t *testing.T) {
 	t.Parallel()
 	routedInMemory(t, func(r *routed) {
 		r.catalog = catalogOfBoth(other, provider)
@@ -328,7 +328,7 @@ func TestAMovementStaysWithItsProvider(t *testing.T) {
 	})
 }
 
-func TestAProviderThatHasGoneIsAskedOfNobodyElse(t *testing.T) {
+func TestRemovedProviderIsReplacedByNoOther(t *testing.T) {
 	t.Parallel()
 	routedInMemory(t, func(r *routed) {
 		r.ups[provider].available = errors.New("down")
@@ -362,7 +362,7 @@ func TestAProviderThatHasGoneIsAskedOfNobodyElse(t *testing.T) {
 }
 
 // The last look for late money, too, has an end where its provider has gone.
-func TestNothingIsAskedForEver(t *testing.T) {
+func TestLateMoneyPollEndsWithoutItsProvider(t *testing.T) {
 	t.Parallel()
 	routedInMemory(t, func(r *routed) {
 		r.ups[provider].available = errors.New("down")

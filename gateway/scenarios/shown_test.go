@@ -9,9 +9,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
-// TestShownPaymentIsAPromise: a payment that a status has shown as PENDING and that was
+// TestPaymentShownPendingFailsWhenUnsent: a payment that a status has shown as PENDING and that was
 // never sent has FAILED, which is told, and its reference is spent.
-func TestShownPaymentIsAPromise(t *testing.T) {
+func TestPaymentShownPendingFailsWhenUnsent(t *testing.T) {
 	t.Parallel()
 	for name, proven := range map[string]func(w *world){
 		"not found twice": func(w *world) { w.work("A", 5*time.Minute) },
@@ -69,8 +69,8 @@ func TestShownPaymentIsAnswered(t *testing.T) {
 	})
 }
 
-// TestShownSaleIsAPromise is the same of a sale, whose amount is free at once.
-func TestShownSaleIsAPromise(t *testing.T) {
+// TestCollectionShownPendingFailsWhenUnsent is the same of a sale, whose amount is free at once.
+func TestCollectionShownPendingFailsWhenUnsent(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
 	w.up.way = way{says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}

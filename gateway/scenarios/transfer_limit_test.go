@@ -26,27 +26,27 @@ func upTo(what string, most int64) policy.Limits {
 	return policy.Limits{Transfers: policy.TransferLimits{DestinationDay: flow}}
 }
 
-// beyondLimit is how what is answered beyond each begins.
-var beyondLimit = map[string]string{
+// limitErrors is how what is answered beyond each begins.
+var limitErrors = map[string]string{
 	"amount":    "The policy allows no more money out today: the daily amount of transfers would be exceeded. The limit is ",
 	"count":     "The policy allows no more money out today: the daily number of transfers would be exceeded. The limit is ",
 	"amount to": "The policy allows no more money out today: the daily amount of transfers to this destination would be exceeded. The limit is ",
 	"count to":  "The policy allows no more money out today: the daily number of transfers to this destination would be exceeded. The limit is ",
 }
 
-func (w *world) wantBeyond(a said, what string) {
+func (w *world) wantLimit(a said, what string) {
 	w.Helper()
-	if a.err == nil || a.err.Code != fault.PolicyDenied || a.err.Sent != fault.SentNo || a.err.Retry != fault.RetryAfterChange || !strings.HasPrefix(a.err.Message, beyondLimit[what]) {
-		w.Errorf("got %s (%v), want %q", a.data, a.err, beyondLimit[what])
+	if a.err == nil || a.err.Code != fault.PolicyDenied || a.err.Sent != fault.SentNo || a.err.Retry != fault.RetryAfterChange || !strings.HasPrefix(a.err.Message, limitErrors[what]) {
+		w.Errorf("got %s (%v), want %q", a.data, a.err, limitErrors[what])
 	}
 }
 
-// TestLimitsOfMoneyOut: each is kept to the rupiah, of a merchant's day or of one
+// TestPayoutLimits: each is kept to the rupiah, of a merchant's day or of one
 // destination's, however that is written.
-func TestLimitsOfMoneyOut(t *testing.T) {
+func TestPayoutLimits(t *testing.T) {
 	t.Parallel()
 	written := []string{"081234567890", "+62 812-3456-7890", "6281234567890"}
-	for what := range beyondLimit {
+	for what := range limitErrors {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			onBoth(t, transfers, func(w *world) {
@@ -60,16 +60,16 @@ func TestLimitsOfMoneyOut(t *testing.T) {
 					w.want(w.create(fmt.Sprint(i), "phone", phone), "Success")
 				}
 				if what == "amount" || what == "amount to" {
-					w.wantBeyond(w.create("small", "amount", number(1)), what)
+					w.wantLimit(w.create("small", "amount", number(1)), what)
 				}
-				w.wantBeyond(w.create("A"), what)
+				w.wantLimit(w.create("A"), what)
 				if _, there := w.latest(w.request("A")); there {
 					w.Error("what is denied is claimed")
 				}
 				w.want(w.create("1", "phone", written[1]), "Success") // a replay counts nothing
 				elsewhere := w.create("B", "phone", "081234567891")
 				if what == "amount" || what == "count" {
-					w.wantBeyond(elsewhere, what)
+					w.wantLimit(elsewhere, what)
 				} else {
 					w.want(elsewhere, "Success")
 				}
@@ -81,11 +81,11 @@ func TestLimitsOfMoneyOut(t *testing.T) {
 	}
 }
 
-// TestLimitsExactly: 50 transfers at once on two replicas, and room for some.
-func TestLimitsExactly(t *testing.T) {
+// TestPayoutLimitsUnderConcurrency: 50 transfers at once on two replicas, and room for some.
+func TestPayoutLimitsUnderConcurrency(t *testing.T) {
 	t.Parallel()
 	const room = 7
-	for what := range beyondLimit {
+	for what := range limitErrors {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			onReplicas(t, transfers, true, func(w *world, engines ...*Engine) {
@@ -125,10 +125,10 @@ func (w *world) fifty(engines []*Engine, request func(int) Request) map[string]i
 	return got
 }
 
-// TestLimitsWhileGivingBack: 50 transfers at once that are all refused, within
+// TestPayoutLimitsWhileRefused: 50 transfers at once that are all refused, within
 // limits that let some of them through at a time: each is refused by the provider
 // or by a limit, and nothing stays counted.
-func TestLimitsWhileGivingBack(t *testing.T) {
+func TestPayoutLimitsWhileRefused(t *testing.T) {
 	t.Parallel()
 	onReplicas(t, transfers, false, func(w *world, engines ...*Engine) {
 		w.up.way = wayNamed("refused")
@@ -147,12 +147,12 @@ func TestLimitsWhileGivingBack(t *testing.T) {
 		for i := range 3 {
 			w.want(w.create(fmt.Sprint("after", i)), "Success")
 		}
-		w.wantBeyond(w.create("after3"), "amount")
+		w.wantLimit(w.create("after3"), "amount")
 	})
 }
 
-// TestLimitsAreGivenBack when nothing has moved, and only then.
-func TestLimitsAreGivenBack(t *testing.T) {
+// TestUsageIsGivenBack when nothing has moved, and only then.
+func TestUsageIsGivenBack(t *testing.T) {
 	t.Parallel()
 	for _, c := range ways {
 		t.Run(c.name, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestLimitsAreGivenBack(t *testing.T) {
 				if want.state == movement.Failed || want.state == movement.NotSubmitted {
 					w.want(w.create("B"), "Success")
 				} else {
-					w.wantBeyond(w.create("B"), "count")
+					w.wantLimit(w.create("B"), "count")
 				}
 				w.work("A", 2*time.Hour)
 				w.addUp()
@@ -180,8 +180,8 @@ func TestLimitsAreGivenBack(t *testing.T) {
 	}
 }
 
-// TestALoweredLimit breaks no giving back, and holds from then on.
-func TestALoweredLimit(t *testing.T) {
+// TestLoweredPayoutLimit breaks no giving back, and holds from then on.
+func TestLoweredPayoutLimit(t *testing.T) {
 	t.Parallel()
 	onBoth(t, transfers, func(w *world) {
 		w.limits = upTo("count", 5)
@@ -191,7 +191,7 @@ func TestALoweredLimit(t *testing.T) {
 		}
 		w.up.way = way{}
 		w.limits = upTo("count", 1)
-		w.wantBeyond(w.create("A"), "count")
+		w.wantLimit(w.create("A"), "count")
 		w.limits = upTo("count", 5)
 		w.want(w.create("B"), "Success")
 		w.limits = upTo("count", 2)
@@ -203,16 +203,16 @@ func TestALoweredLimit(t *testing.T) {
 			w.addUp()
 		}
 		w.want(w.create("A"), "Success")
-		w.wantBeyond(w.create("C"), "count")
+		w.wantLimit(w.create("C"), "count")
 		w.limits = upTo("count", 0)
-		w.wantBeyond(w.create("C"), "count")
+		w.wantLimit(w.create("C"), "count")
 		w.addUp()
 	})
 }
 
-// TestTheDaysEdge: a day is one of the merchant's zone; what comes back goes to the
+// TestPayoutLimitDayInTheMerchantsZone: a day is one of the merchant's zone; what comes back goes to the
 // day that it was taken from.
-func TestTheDaysEdge(t *testing.T) {
+func TestPayoutLimitDayInTheMerchantsZone(t *testing.T) {
 	t.Parallel()
 	onBoth(t, transfers, func(w *world) {
 		zone := time.FixedZone("WIB", 7*60*60)
@@ -222,27 +222,27 @@ func TestTheDaysEdge(t *testing.T) {
 		w.pass(midnight.Add(-time.Millisecond).Sub(w.now()))
 		w.up.way = wayNamed("pending, then failed")
 		w.want(w.create("A"), "Pending")
-		w.wantBeyond(w.create("B"), "count")
+		w.wantLimit(w.create("B"), "count")
 		w.up.way = way{}
 		w.pass(time.Millisecond)
 		w.want(w.create("B"), "Success")
-		w.wantBeyond(w.create("C"), "count")
+		w.wantLimit(w.create("C"), "count")
 		w.work("A", time.Hour)
 		if m := w.stored("A"); m.State != movement.Failed || m.Usage[0].Period != midnight.AddDate(0, 0, -1).Format(time.DateOnly) {
 			w.Errorf("stands at %s, counted in %+v", m.State, m.Usage)
 		}
-		w.wantBeyond(w.create("C"), "count") // the room is yesterday's
+		w.wantLimit(w.create("C"), "count") // the room is yesterday's
 		w.addUp()
 		w.pass(midnight.AddDate(0, 0, 1).Add(-time.Millisecond).Sub(w.now()))
-		w.wantBeyond(w.create("C"), "count")
+		w.wantLimit(w.create("C"), "count")
 		w.pass(time.Millisecond)
 		w.want(w.create("C"), "Success")
 		w.addUp()
 	})
 }
 
-// TestLimitsAreAMerchantsAndAModes own.
-func TestLimitsAreAMerchantsAndAModes(t *testing.T) {
+// TestPayoutLimitsArePerMerchantAndMode own.
+func TestPayoutLimitsArePerMerchantAndMode(t *testing.T) {
 	t.Parallel()
 	onBoth(t, transfers, func(w *world) {
 		w.limits = upTo("count", 1)
@@ -252,21 +252,21 @@ func TestLimitsAreAMerchantsAndAModes(t *testing.T) {
 		other.Identity.Account = w.connected(w.merchant().ID(), "", 1)
 		w.want(w.runOn(w.Engine, test), "Success")
 		w.want(w.runOn(w.Engine, other), "Success")
-		w.wantBeyond(w.create("B"), "count")
+		w.wantLimit(w.create("B"), "count")
 	})
 }
 
-// TestADestinationOfNoName is told apart by the request's own words.
-func TestADestinationOfNoName(t *testing.T) {
+// TestDestinationWithoutAProviderName is told apart by the request's own words.
+func TestDestinationWithoutAProviderName(t *testing.T) {
 	t.Parallel()
 	onBoth(t, transfers, func(w *world) {
 		w.limits = upTo("amount to", int64(sending))
 		w.up.quote = func(_ sdk.Quote, q sdk.Quoted) sdk.Quoted { q.Destination = ""; return q }
 		w.want(w.create("A"), "Success")
-		w.wantBeyond(w.create("B"), "amount to")
+		w.wantLimit(w.create("B"), "amount to")
 		w.want(w.create("C", "account_no", "2460888510"), "Success")
 		w.want(w.create("D", "bank_code", "008"), "Success")
-		w.wantBeyond(w.create("E", "amount", number(money.Amount(1))), "amount to")
+		w.wantLimit(w.create("E", "amount", number(money.Amount(1))), "amount to")
 		w.addUp()
 	})
 }

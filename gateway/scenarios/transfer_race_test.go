@@ -231,9 +231,9 @@ func TestPausedBeforeItIsSent(t *testing.T) {
 	}
 }
 
-// TestNewsBeforeATransfersAnswer: a notification is faster than the call that it
+// TestTransferUpdateBeforeTheAnswer: a notification is faster than the call that it
 // is about, and agrees with it or not.
-func TestNewsBeforeATransfersAnswer(t *testing.T) {
+func TestTransferUpdateBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	refused, notSent := saying(sdk.Refuse(sdk.RefuseOther, "No.")), saying(sdk.DidNotSend(sdk.BlameNone, "no process"))
 	for name, c := range map[string]struct {

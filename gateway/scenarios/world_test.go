@@ -726,7 +726,7 @@ func (w *world) work(reference string, span time.Duration) (crashed bool) {
 		due, at := func() error { return w.Resolve(ctx, m) }, m.DueAt
 		if w.of == collections {
 			if s := w.statement(); at.IsZero() || !at.Before(s.DueAt) {
-				due, at, err = func() error { return w.ReadBooks(ctx, s) }, s.DueAt, nil
+				due, at, err = func() error { return w.ReadStatement(ctx, s) }, s.DueAt, nil
 			}
 		}
 		if err != nil || at.IsZero() || at.After(end) {
@@ -908,11 +908,11 @@ func (w *world) statement() movement.Statement {
 	return s
 }
 
-// readBooks reads the wallet's statement once more.
-func (w *world) readBooks() {
+// readStatement reads the wallet's statement once more.
+func (w *world) readStatement() {
 	w.Helper()
 	w.pass(readEvery)
-	if err := w.ReadBooks(w.Context(), w.statement()); err != nil {
+	if err := w.ReadStatement(w.Context(), w.statement()); err != nil {
 		w.Error(err)
 	}
 }

@@ -330,9 +330,9 @@ func TestAskingIsShared(t *testing.T) {
 	})
 }
 
-// TestAnotherAccountProvesNothing: when the credentials have changed since a
+// TestNotFoundOnAnotherAccountIsNoProof: when the credentials have changed since a
 // movement was sent, nobody may conclude from "not found" that it was not.
-func TestAnotherAccountProvesNothing(t *testing.T) {
+func TestNotFoundOnAnotherAccountIsNoProof(t *testing.T) {
 	t.Parallel()
 	inMemory(t, payments, func(w *world) {
 		m := w.unanswered("A")
@@ -354,10 +354,10 @@ func TestAnotherAccountProvesNothing(t *testing.T) {
 	})
 }
 
-// TestAnotherAccountEndsNothing: an account that surely is another may say that a payment's
+// TestExpiredOnAnotherAccountEndsNothing: an account that surely is another may say that a payment's
 // life is over, as Midtrans does of any link that nobody has touched there. It does not
 // know whether it was paid on the account that made it: an operator has to look.
-func TestAnotherAccountEndsNothing(t *testing.T) {
+func TestExpiredOnAnotherAccountEndsNothing(t *testing.T) {
 	t.Parallel()
 	for another, want := range map[string]movement.State{"another": movement.Pending, "": movement.Expired, "one": movement.Expired} {
 		inMemory(t, payments, func(w *world) {
@@ -381,11 +381,10 @@ func TestAnotherAccountEndsNothing(t *testing.T) {
 	}
 }
 
-// TestAnErrorOfTheProviderHoldsAReferenceForSeconds: the provider has said itself that
-// the call is over, so the first proof comes after error_settles_within and the
-// reference is free ten seconds later. The answer tells when asking again can tell more,
-// and whoever asks sooner puts nothing off.
-func TestAnErrorOfTheProviderHoldsAReferenceForSeconds(t *testing.T) {
+// TestProviderErrorFreesTheReferenceSoon: after an error of the provider's own, proof
+// comes after error_settles_within and frees the reference ten seconds later. The
+// answer says when to ask again; asking sooner delays nothing.
+func TestProviderErrorFreesTheReferenceSoon(t *testing.T) {
 	t.Parallel()
 	inMemory(t, payments, func(w *world) {
 		w.up.set(func() { w.up.way = wayNamed("error, not made") })
@@ -419,8 +418,8 @@ func TestAnErrorOfTheProviderHoldsAReferenceForSeconds(t *testing.T) {
 	})
 }
 
-// TestWhatWasMadeInSpiteOfAnErrorIsFound at once.
-func TestWhatWasMadeInSpiteOfAnErrorIsFound(t *testing.T) {
+// TestCreationBehindAProviderErrorIsFound at once.
+func TestCreationBehindAProviderErrorIsFound(t *testing.T) {
 	t.Parallel()
 	inMemory(t, payments, func(w *world) {
 		w.up.set(func() { w.up.way = wayNamed("error, made") })

@@ -229,9 +229,9 @@ func TestUnnamed(t *testing.T) {
 	}
 }
 
-// TestUnnamedWaitsForTheMark: who has read an answer sends the next transfer, on any
+// TestUnnamedWaitsForDelivery: who has read an answer sends the next transfer, on any
 // replica, before it is noted that the answer was delivered.
-func TestUnnamedWaitsForTheMark(t *testing.T) {
+func TestUnnamedWaitsForDelivery(t *testing.T) {
 	t.Parallel()
 	onReplicas(t, transfers, false, func(w *world, engines ...*Engine) {
 		first := w.create("")

@@ -57,9 +57,9 @@ func TestReferenceFirst(t *testing.T) {
 	}
 }
 
-// TestAmountThatMeansNothing: whatever is given as the amount of a product with a
+// TestAmountOfAPricedProductIsIgnored: whatever is given as the amount of a product with a
 // price of its own, it is the same order; of a bill it is not.
-func TestAmountThatMeansNothing(t *testing.T) {
+func TestAmountOfAPricedProductIsIgnored(t *testing.T) {
 	t.Parallel()
 	onBoth(t, orders, func(w *world) {
 		w.sku = prepaidSKU
@@ -83,9 +83,9 @@ func TestAmountThatMeansNothing(t *testing.T) {
 	})
 }
 
-// TestAmountThatIsChosen: where the amount is the caller's, an order has one, even
+// TestChosenAmountIsPartOfTheOrder: where the amount is the caller's, an order has one, even
 // where the provider knows one for whoever gives none, and another is another order.
-func TestAmountThatIsChosen(t *testing.T) {
+func TestChosenAmountIsPartOfTheOrder(t *testing.T) {
 	t.Parallel()
 	for _, held := range []bool{true, false} {
 		onBoth(t, orders, func(w *world) {

@@ -131,9 +131,9 @@ func TestNotifyOfTheUnsent(t *testing.T) {
 	})
 }
 
-// TestNotifyRacesAClaim: the attempt ends, and the same request is claimed anew, while
+// TestNotifyRacesAReservation: the attempt ends, and the same request is claimed anew, while
 // a fact about their name is being settled.
-func TestNotifyRacesAClaim(t *testing.T) {
+func TestNotifyRacesAReservation(t *testing.T) {
 	t.Parallel()
 	inMemory(t, payments, func(w *world) {
 		m := w.unanswered("A")

@@ -43,9 +43,9 @@ func TestCheaperThanAgreed(t *testing.T) {
 	}
 }
 
-// TestNewsBeforeTheAnswer: a notification is faster than the call that it is
+// TestOrderUpdateBeforeTheAnswer: a notification is faster than the call that it is
 // about, and agrees with it or not.
-func TestNewsBeforeTheAnswer(t *testing.T) {
+func TestOrderUpdateBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	notSent := saying(sdk.DidNotSend(sdk.BlameNone, "no process"))
 	for name, c := range map[string]struct {

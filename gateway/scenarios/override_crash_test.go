@@ -36,9 +36,9 @@ func undecidedSale(t *testing.T, s keeper, made bool) (*Engine, clock, func() mo
 	return w.Engine, w.clock, func() movement.Movement { return w.stored("A") }
 }
 
-// TestADecisionIsAppliedAfterACrash: of every kind, soon, and without asking anybody. What
-// is to be sent again is, once.
-func TestADecisionIsAppliedAfterACrash(t *testing.T) {
+// TestOverrideIsAppliedAfterACrash: an override of any kind whose process died before
+// its effect is applied by the next poll, once, and nobody is asked.
+func TestOverrideIsAppliedAfterACrash(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
 	ends := []movement.OverrideOutcome{movement.OverrideSucceeded, movement.OverrideFailed}

@@ -44,9 +44,9 @@ func TestOrdersAreAskedSeldom(t *testing.T) {
 	}
 }
 
-// TestOrdersAreLookedAtByTheWorker: nobody else asks, and the end is found soon
+// TestPollerEndsOrders: nobody else asks, and the end is found soon
 // after it is there.
-func TestOrdersAreLookedAtByTheWorker(t *testing.T) {
+func TestPollerEndsOrders(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
@@ -250,9 +250,9 @@ func TestUnresolvedForADay(t *testing.T) {
 	})
 }
 
-// TestFindingsThatDoNotFit: a success whose data can't be read is not believed,
+// TestUnreadableSuccessIsNotBelieved: a success whose data can't be read is not believed,
 // because what was bought may stand in it and nowhere else.
-func TestFindingsThatDoNotFit(t *testing.T) {
+func TestUnreadableSuccessIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		data   json.RawMessage

@@ -214,10 +214,10 @@ func TestNewKeysOfOneAccount(t *testing.T) {
 	}
 }
 
-// TestOperatorsEndASale: a sale that nobody knows of fails, one whose statement nobody
+// TestOperatorsEndACollection: a sale that nobody knows of fails, one whose statement nobody
 // reads any more has expired or is paid. A line that comes later is late money, or
 // listed until operators assign it to the sale.
-func TestOperatorsEndASale(t *testing.T) {
+func TestOperatorsEndACollection(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
 	for name, c := range map[string]struct {
@@ -259,7 +259,7 @@ func TestOperatorsEndASale(t *testing.T) {
 		w.wantTold("wallet2.status_update A " + c.word)
 		w.up.write(paid("p1", m.Amount, m.CreatedAt.Add(time.Minute)))
 		w.complete()
-		w.readBooks()
+		w.readStatement()
 		w.wantListed(c.listed)
 		assigned, err := w.Assign(t.Context(), Assignment{Account: w.wallet, Payment: "p1", Movement: m.ID, Operator: "ani", Reason: "the payer showed it"})
 		if err != nil || assigned.State != c.state || assigned.PaidLateAt.IsZero() != (c.word == "PAID") {

@@ -124,9 +124,9 @@ func TestStatusIsQuick(t *testing.T) {
 	})
 }
 
-// TestAMerchantThatKeepsAsking takes the right to look from everybody, so a look is
-// not cut by the end of its patience.
-func TestAMerchantThatKeepsAsking(t *testing.T) {
+// TestImpatientStatusCutsNoPoll: a status call that gives up does not cut the poll
+// that it began.
+func TestImpatientStatusCutsNoPoll(t *testing.T) {
 	t.Parallel()
 	inMemory(t, payments, func(w *world) {
 		w.up.way = wayNamed("unknown, made")

@@ -22,8 +22,8 @@ func (w *world) lookedAt(m movement.Movement) []time.Duration {
 	return at
 }
 
-// TestTransferLooks: when a transfer is looked at, until its end is known.
-func TestTransferLooks(t *testing.T) {
+// TestTransferPollTimes: when a transfer is looked at, until its end is known.
+func TestTransferPollTimes(t *testing.T) {
 	t.Parallel()
 	const s, min, h = time.Second, time.Minute, time.Hour
 	unknown := cut

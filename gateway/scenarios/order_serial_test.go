@@ -57,9 +57,9 @@ func TestTwoBillsUnderOneReference(t *testing.T) {
 	})
 }
 
-// TestAskedAndNotOrdered: a bill that was asked for under a reference that is free
+// TestUnorderedQuoteKeepsItsName: a bill that was asked for under a reference that is free
 // again, and not ordered, leaves its name to no other bill.
-func TestAskedAndNotOrdered(t *testing.T) {
+func TestUnorderedQuoteKeepsItsName(t *testing.T) {
 	t.Parallel()
 	onBoth(t, orders, func(w *world) {
 		w.freed("A")
@@ -217,8 +217,8 @@ func (k *lateKeeper) Apply(ctx context.Context, c movement.Change) (bool, error)
 	return done, err
 }
 
-// TestALateSerialAndADeath: told again it is kept, and is listed once.
-func TestALateSerialAndADeath(t *testing.T) {
+// TestLateSerialSurvivesACrash: told again it is kept, and is listed once.
+func TestLateSerialSurvivesACrash(t *testing.T) {
 	t.Parallel()
 	for _, dies := range []string{"before", "after"} {
 		inMemory(t, orders, func(w *world) {

@@ -124,9 +124,9 @@ func (o *world) settledAs(what string, outcome movement.OverrideOutcome) {
 	o.wantBalance(left, 0)
 }
 
-// TestTwoOperatorsDecide: one proposes, another confirms the same, and what the
+// TestTwoOperatorsOverride: one proposes, another confirms the same, and what the
 // movement has held, counted or promised ends with it.
-func TestTwoOperatorsDecide(t *testing.T) { //nolint:tparallel // they share a ledger that is checked then
+func TestTwoOperatorsOverride(t *testing.T) { //nolint:tparallel // they share a ledger that is checked then
 	t.Parallel()
 	s := keeperFor(t)
 	for _, what := range []string{"prepaid", "bill", "transfer"} {
@@ -173,8 +173,8 @@ func TestTwoOperatorsDecide(t *testing.T) { //nolint:tparallel // they share a l
 	cleanLedger(t, s)
 }
 
-// TestOneDecidesAlone: it is applied at once, and reviewed.
-func TestOneDecidesAlone(t *testing.T) {
+// TestOneOperatorOverridesAlone: it is applied at once, and reviewed.
+func TestOneOperatorOverridesAlone(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
 	for _, what := range []string{"prepaid", "transfer"} {
@@ -199,9 +199,9 @@ func TestOneDecidesAlone(t *testing.T) {
 	cleanLedger(t, s)
 }
 
-// TestWhatIsNotDecided: while the provider may tell its end, while it is being
+// TestOverrideIsRefusedTooEarly: while the provider may tell its end, while it is being
 // sent, and what operators have no say in.
-func TestWhatIsNotDecided(t *testing.T) {
+func TestOverrideIsRefusedTooEarly(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
 	o := undecided(t, s, "transfer", movement.Acknowledged)
@@ -253,10 +253,9 @@ func TestWhatIsNotDecided(t *testing.T) {
 	o.refused(err, fault.InProgress, "waits for its payer")
 }
 
-// TestADecisionIsNeverSentAgain: while a lookup may be under way that is the same
-// request again, nobody decides, and what is decided is not sent again by whoever
-// still believes that it is open.
-func TestADecisionIsNeverSentAgain(t *testing.T) {
+// TestOverriddenOrderIsNeverResubmitted: no override is made while a resubmission may
+// be under way, and none is resubmitted after it.
+func TestOverriddenOrderIsNeverResubmitted(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
 	o := undecided(t, s, "prepaid", movement.Acknowledged)
@@ -305,9 +304,9 @@ func TestADecisionIsNeverSentAgain(t *testing.T) {
 	o.settledAs("prepaid", movement.OverrideFailed)
 }
 
-// TestADecisionStopsResubmission: what operators have decided is not sent again, also
-// where the process died before the decision was applied. The next poll applies it.
-func TestADecisionStopsResubmission(t *testing.T) {
+// TestPendingOverrideStopsResubmission: an override whose process died before its
+// effect stops resubmissions, and the next poll applies it.
+func TestPendingOverrideStopsResubmission(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
 	o := undecided(t, s, "prepaid", movement.Acknowledged)
@@ -345,9 +344,9 @@ func TestADecisionStopsResubmission(t *testing.T) {
 	o.wantListed(movement.ReasonAlone)
 }
 
-// TestNewsAfterADecision: a final state stays; the provider's other word is a
-// reversal, or on the operators' list.
-func TestNewsAfterADecision(t *testing.T) {
+// TestStatusUpdateAfterAnOverride: a final state stays. What the provider says
+// otherwise is a reversal or an exception.
+func TestStatusUpdateAfterAnOverride(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
 	for _, what := range []string{"prepaid", "bill", "transfer"} {
@@ -384,8 +383,8 @@ func TestNewsAfterADecision(t *testing.T) {
 	cleanLedger(t, s)
 }
 
-// TestADecisionThatWasNotApplied is applied by whoever says the same again.
-func TestADecisionThatWasNotApplied(t *testing.T) {
+// TestUnappliedOverrideIsAppliedOnRetry: whoever says the same again applies it.
+func TestUnappliedOverrideIsAppliedOnRetry(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
 	o := undecided(t, s, "bill", movement.Pending)
@@ -406,9 +405,9 @@ func TestADecisionThatWasNotApplied(t *testing.T) {
 	cleanLedger(t, s)
 }
 
-// TestAllDecideAtOnce: two operators several times, the worker and the provider,
-// on two replicas: one end, one posting, one callback.
-func TestAllDecideAtOnce(t *testing.T) {
+// TestConcurrentOverridesEndOnce: two operators, the poller and the provider at once,
+// on two replicas, lead to one end, one posting and one callback.
+func TestConcurrentOverridesEndOnce(t *testing.T) {
 	t.Parallel()
 	stores := replicasFor(t, 2)
 	for _, what := range []string{"prepaid", "bill", "transfer"} {
@@ -456,9 +455,9 @@ func TestAllDecideAtOnce(t *testing.T) {
 	cleanLedger(t, stores[0])
 }
 
-// TestWhatAProviderSaidIsKept: of money that goes out, also where it changes
+// TestProviderOutcomesAreNoted: of money that goes out, also where it changes
 // nothing, with how often.
-func TestWhatAProviderSaidIsKept(t *testing.T) {
+func TestProviderOutcomesAreNoted(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
 	o := undecided(t, s, "transfer", movement.Acknowledged)
