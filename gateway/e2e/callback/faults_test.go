@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 )
 
 // paidBatch is payments that are paid while something goes wrong, all with
@@ -88,74 +88,71 @@ func (c *paidBatch) wantAll(t *testing.T, s harness.Shop, within time.Duration) 
 	return duplicates
 }
 
-// TestCallbacksSurviveGatewayKills kills the gateway at random moments while it
-// delivers.
-func TestCallbacksSurviveGatewayKills(t *testing.T) {
+// TestCallbacksSurviveKillsAndOutages takes the database away while callbacks are delivered,
+// once by refusing connections and once by silence, and kills the gateway at a random
+// moment.
+func TestCallbacksSurviveKillsAndOutages(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))
 	t.Logf("seed %d", seed)
-	s := harness.Settings{Data: harness.DataDir(t), DatabaseURL: dbtest.New(t, "", nil)}
+	proxy := harness.NewProxy(t, harness.DevDatabase(t))
+	s := harness.Settings{Data: harness.DataDir(t), DatabaseURL: proxy.URL}
 	p := harness.Start(t, s)
 	c := &paidBatch{box: harness.NewReceiver(t, 40*time.Millisecond)}
-	for range 2 {
-		c.add(t, p.Shop(harness.Large, "live"), 60)
-		// The buckets of the one before are free after a while, and without them
-		// there are no deliveries to kill.
-		before := len(c.box.All())
-		ctx, cancel := context.WithCancel(t.Context())
-		finished := make(chan struct{})
-		go func() {
-			c.payAll(ctx, p)
-			close(finished)
-		}()
-		harness.Await(t, harness.CallbacksWithin, "deliveries", func() bool { return len(c.box.All()) > before })
-		<-time.After(time.Duration(random.Int64N(int64(300 * time.Millisecond))))
-		p.Kill(t)
-		cancel()
-		<-finished
+	for _, away := range []func(){proxy.Refuse, proxy.Silence} {
+		c.deliver(t, p, 20, func() {
+			away()
+			<-time.After(time.Second)
+			proxy.Restore()
+		})
+		harness.Await(t, harness.ReadyWithin, "readiness", func() bool { return p.Admin().Ready(t.Context()) == nil })
+	}
+	kills := 1
+	if tier.IsLong() {
+		kills = 4
+	}
+	for range kills {
+		c.deliver(t, p, 30, func() {
+			<-time.After(time.Duration(random.Int64N(int64(300 * time.Millisecond))))
+			p.Kill(t)
+		})
 		p = harness.Start(t, s)
 	}
 	c.wantAll(t, p.Shop(harness.Large, "live"), harness.CallbacksWithin)
 	p.Stop(t)
 }
 
-// TestCallbacksSurviveDatabaseOutages takes the database away while callbacks are
-// delivered: once it refuses connections, once it is silent.
-func TestCallbacksSurviveDatabaseOutages(t *testing.T) {
-	t.Parallel()
-	proxy := harness.NewProxy(t, dbtest.New(t, "", nil))
-	p := harness.Start(t, harness.Settings{DatabaseURL: proxy.URL})
-	c := &paidBatch{box: harness.NewReceiver(t, 40*time.Millisecond)}
-	for _, away := range []func(){proxy.Refuse, proxy.Silence} {
-		c.add(t, p.Shop(harness.Large, "live"), 40)
-		before := len(c.box.All())
-		finished := make(chan struct{})
-		go func() {
-			c.payAll(t.Context(), p)
-			close(finished)
-		}()
-		harness.Await(t, harness.CallbacksWithin, "deliveries", func() bool { return len(c.box.All()) > before })
-		away()
-		<-time.After(3 * time.Second)
-		proxy.Restore()
-		<-finished
-		harness.Await(t, harness.CallbacksWithin, "readiness", func() bool { return p.Admin().Ready(t.Context()) == nil })
+// deliver makes payments and has them paid, and lets something go wrong once callbacks are
+// delivered.
+func (c *paidBatch) deliver(t *testing.T, p *harness.Program, count int, wrong func()) {
+	t.Helper()
+	c.add(t, p.Shop(harness.Large, "live"), count)
+	before := len(c.box.All())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	finished := make(chan struct{})
+	go func() {
+		c.payAll(ctx, p)
+		close(finished)
+	}()
+	harness.Await(t, harness.CallbacksWithin, "deliveries", func() bool { return len(c.box.All()) > before })
+	if wrong(); !p.Running() {
+		cancel()
 	}
-	c.wantAll(t, p.Shop(harness.Large, "live"), harness.CallbacksWithin)
-	p.Stop(t)
+	<-finished
 }
 
 // TestReplicasShareCallbacks has a second replica join while the first delivers,
 // which causes no duplicates, and then kills it.
 func TestReplicasShareCallbacks(t *testing.T) {
 	t.Parallel()
-	databaseURL := dbtest.New(t, "", nil)
+	databaseURL := harness.ServeDatabase(t)
 	d := harness.NewDeployment(t)
 	first := startLocal(t, d, databaseURL)
 	s := d.NewShop(t, first, "scale")
 	c := &paidBatch{box: harness.NewReceiver(t, 300*time.Millisecond)}
-	c.add(t, s, 60)
+	c.add(t, s, 30)
 	paying := make(chan struct{})
 	go func() {
 		c.payAll(t.Context(), first)
@@ -167,7 +164,7 @@ func TestReplicasShareCallbacks(t *testing.T) {
 		t.Errorf("%d duplicates, though nothing went wrong", duplicates)
 	}
 	harness.Await(t, harness.CallbacksWithin, "a share of the second", func() bool { return deliverers(t, first) == 2 })
-	c.add(t, s.At(second), 60)
+	c.add(t, s.At(second), 40)
 	before := len(c.box.All())
 	paying = make(chan struct{})
 	go func() {

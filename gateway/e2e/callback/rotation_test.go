@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
@@ -22,9 +21,9 @@ import (
 // shown and removes the old one when the rotation is finished.
 func TestSecretRotationUnderTraffic(t *testing.T) {
 	t.Parallel()
-	p := harness.Start(t, harness.Settings{})
-	s, box := p.Shop(harness.Large, "test"), harness.NewReceiver(t, 0)
-	first := p.Merchants[harness.Large].TestCallbackSecret
+	p := harness.Shared(t)
+	m := harness.NewMerchant(t, p, "payments")
+	s, box, first := p.Of(m, "test"), harness.NewReceiver(t, 0), m.TestCallbackSecret
 	rest := traffic(t, p, s, box)
 
 	phase := func(action string) (begun, done int, told string) {
@@ -39,7 +38,7 @@ func TestSecretRotationUnderTraffic(t *testing.T) {
 	more := func() {
 		t.Helper()
 		begun := len(box.All())
-		harness.Await(t, 20*time.Second, "fifteen more deliveries", func() bool { return len(box.All()) >= begun+15 })
+		harness.Await(t, harness.CallbacksWithin, "fifteen more deliveries", func() bool { return len(box.All()) >= begun+15 })
 	}
 	more()
 	rotating, rotated, next := phase("rotate")
@@ -135,21 +134,22 @@ func wantOneOf(t *testing.T, what string, one harness.Callback, secrets []string
 // and no other merchant's.
 func TestEventListRecoversMissedCallbacks(t *testing.T) {
 	t.Parallel()
-	p := harness.Start(t, harness.Settings{})
-	s := p.Shop(harness.Large, "test")
+	p := harness.Shared(t)
+	m := harness.NewMerchant(t, p, "payments")
+	s := p.Of(m, "test")
 	var want []string
 	for range 5 {
 		made := s.Create(t, harness.Fields{"type": "qris"})
 		p.Pay(t, harness.Fields{"qr_string": made.QRString})
-		s.AwaitStatus(t, made.ExternalID, "PAID", 10*time.Second)
+		s.AwaitStatus(t, made.ExternalID, "PAID", harness.PaidWithin)
 		want = append(want, made.ExternalID)
 	}
-	other := p.Shop(harness.Large, "live").Create(t, harness.Fields{"type": "qris"})
+	other := p.Of(m, "live").Create(t, harness.Fields{"type": "qris"})
 	p.Pay(t, harness.Fields{"qr_string": other.QRString})
 
 	var got []string
 	cursor := harness.Fields{"limit": 2}
-	harness.Await(t, 40*time.Second, "all events", func() bool {
+	harness.Await(t, harness.CallbacksWithin, "all events", func() bool {
 		a := s.Ask(t, "/events", cursor)
 		var page []struct {
 			ID, Time string

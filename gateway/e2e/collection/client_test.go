@@ -21,9 +21,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/qris"
 )
 
-// collectedWithin is when a payment that stands in a report is known here, too:
-// reports are looked at every five seconds at most.
-const collectedWithin = 30 * time.Second
+// collectedWithin is how long a test waits at most until a payment that a report has is
+// known here, too: reports are read every five seconds at most.
+const collectedWithin = 5 * time.Minute
 
 // collectionData is the data of a collection's create and of its status.
 type collectionData struct {
@@ -178,8 +178,8 @@ func newOutlet(t testing.TB, p *harness.Program) *outlet {
 	made := p.NewMerchant(t)
 	w.Shop, w.secret = harness.Shop{Program: p, MerchantID: made.MerchantID, Key: made.LiveKey}, made.CallbackSecret
 	w.code, w.national = newCode()
-	if out, err := w.connect(t, w.credentials(w.code)); err != nil {
-		t.Fatalf("connection set: %v\n%s", err, out)
+	if err := w.connect(t, w.credentials(w.code)); err != nil {
+		t.Fatal(err)
 	}
 	return w
 }
@@ -190,13 +190,14 @@ func (w *outlet) credentials(code string) harness.Fields {
 }
 
 // connect sets the connection as an operator does.
-func (w *outlet) connect(t testing.TB, credentials harness.Fields) (string, error) {
+func (w *outlet) connect(t testing.TB, credentials harness.Fields) error {
 	t.Helper()
 	text, err := json.Marshal(credentials)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w.RunWith(t, string(text), "connection", "set", w.MerchantID, "wallet2", "--mode", "live", "--credentials-file", "-")
+	_, err = w.Admin().SetConnection(t.Context(), w.MerchantID, "wallet2", adminapi.ConnectionSpec{Mode: "live", Credentials: text})
+	return err
 }
 
 // reportRow is a row of a report.
@@ -287,11 +288,13 @@ func (w *outlet) age(t testing.TB, c collectionData, by time.Duration) {
 	}
 }
 
-// waiting are the payments that wait for an operator, as its command lists them.
+// waiting are the payments that wait for an operator.
 func (w *outlet) waiting(t testing.TB) []adminapi.StatementLine {
 	t.Helper()
-	var list []adminapi.StatementLine
-	w.MustRun(t, "", &list, "statement", "list", w.MerchantID)
+	list, err := w.Admin().StatementLines(t.Context(), w.MerchantID, adminapi.LineFilter{Limit: adminapi.MostListed})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return list
 }
 

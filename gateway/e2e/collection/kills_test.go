@@ -12,22 +12,26 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 )
 
-// TestCollectionsSurviveKills kills the gateway three times in the middle of a
-// report of 5,000 lines for 500 open sales. Each sale is paid once, by one
-// payment, and its merchant gets that callback and no other.
+// TestCollectionsSurviveKills kills the gateway in the middle of a report of 1,500 lines
+// for 150 open sales, in the long tier three times in one of 5,000 lines for 500. Each
+// sale is paid once, by one payment, and its merchant gets that callback and no other.
 func TestCollectionsSurviveKills(t *testing.T) {
 	t.Parallel()
 	edit := &harness.PolicyData{File: filepath.Join(t.TempDir(), "data.json")}
 	edit.LiftRates(t)
-	s := harness.Settings{Data: harness.DataDir(t), DatabaseURL: dbtest.New(t, "", nil), Flags: []string{"--policy-dir", filepath.Dir(edit.File)}}
+	s := harness.Settings{Data: harness.DataDir(t), DatabaseURL: harness.DevDatabase(t), Flags: []string{"--policy-dir", filepath.Dir(edit.File)}}
 	p := harness.Start(t, s)
-	b := newBatch(t, p, 500)
-	b.report(t, 5_000)
-	for _, done := range []int{40, 180, 330} {
+	sales, kills := 150, []int{40}
+	if tier.IsLong() {
+		sales, kills = 500, []int{40, 180, 330}
+	}
+	b := newBatch(t, p, sales)
+	b.report(t, 10*sales)
+	for _, done := range kills {
 		t.Logf("killed with %s", b.upTo(t, done, collectedWithin))
 		p.Kill(t)
 		p = harness.Start(t, s)
@@ -66,7 +70,7 @@ func (b *batch) sell(t *testing.T, count int) {
 		group.Go(func() {
 			for i := client; i < count; i += clients {
 				order := collectionBody(b.outlet.Shop, harness.Fields{"amount": 100_000 + 2_000*(i%amounts), "payer_email": fmt.Sprintf("payer%d@example.com", len(b.sales)+i)})
-				answers[i], faults[i] = b.Post(t.Context(), "/wallet2/create", order, "X-Callback-URL", b.box.URL)
+				answers[i], faults[i] = b.Insist(t.Context(), "/wallet2/create", order, "X-Callback-URL", b.box.URL)
 			}
 		})
 	}

@@ -73,7 +73,7 @@ func checkTwoCandidates(t *testing.T, p *harness.Program) {
 	w.age(t, first, collectionLife+coolDown+30*time.Second) // its amount has been free for half a minute
 	w.report(t)
 	awaitCollection(t, w.Shop, first.ExternalID, "EXPIRED")
-	w.takeAllBut(t, first)
+	w.takeAllBut(t, first, 0)
 	second := collect(t, w.Shop, nil)
 	if second.Amount != first.Amount {
 		t.Fatalf("%+v is not of the amount of %+v", second, first)
@@ -94,9 +94,9 @@ func checkTwoCandidates(t *testing.T, p *harness.Program) {
 	}
 }
 
-// takeAllBut takes all amounts that a new sale like a given one could have, but for
-// that one's.
-func (w *outlet) takeAllBut(t *testing.T, c collectionData) {
+// takeAllBut takes all amounts that a new sale like a given one could have, but for that
+// one's and so many of the largest.
+func (w *outlet) takeAllBut(t *testing.T, c collectionData, largest int) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), w.DatabaseURL)
 	if err != nil {
@@ -104,9 +104,9 @@ func (w *outlet) takeAllBut(t *testing.T, c collectionData) {
 	}
 	defer conn.Close(context.WithoutCancel(t.Context()))
 	const sql = `INSERT INTO reserved_amounts (account_id, amount, movement_id, taken_at, free_at)
-		SELECT account_id, $1::INT8 + code, movement_id, now(), now() + INTERVAL '1 hour'
-		FROM reserved_amounts, generate_series(1, 999) AS codes(code) WHERE movement_id = $2 AND $1::INT8 + code <> amount`
-	if _, err := conn.Exec(t.Context(), sql, c.Base, w.movementIDOf(t, c)); err != nil {
+		SELECT account_id, $1::INT8 + code, movement_id, now(), now() + INTERVAL '160 minutes'
+		FROM reserved_amounts, generate_series(1, 999 - $3::INT8) AS codes(code) WHERE movement_id = $2 AND $1::INT8 + code <> amount`
+	if _, err := conn.Exec(t.Context(), sql, c.Base, w.movementIDOf(t, c), largest); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -28,7 +28,7 @@ func (w *outlet) atOnce(t *testing.T, count, base int) []harness.Answer {
 	for client := range clients {
 		group.Go(func() {
 			for i := client; i < count; i += clients {
-				answers[i], faults[i] = w.Post(t.Context(), "/wallet2/create", collectionBody(w.Shop, harness.Fields{"amount": base}))
+				answers[i], faults[i] = w.Insist(t.Context(), "/wallet2/create", collectionBody(w.Shop, harness.Fields{"amount": base}))
 			}
 		})
 	}
@@ -66,19 +66,16 @@ func checkCollectionRange(t *testing.T, p *harness.Program) {
 	if few := codesOf(t, w.atOnce(t, smallCodes, apart), apart); few[0] != 1 || few[len(few)-1] != smallCodes {
 		t.Errorf("the first %d codes are %d to %d", smallCodes, few[0], few[len(few)-1])
 	}
-	began := time.Now()
-	first := w.atOnce(t, 900, base)
-	took := time.Since(began)
+	// Most other amounts are taken as sales of an earlier one take them, so that a few sales
+	// at once fill the range.
+	const free = 60
+	one := collect(t, w.Shop, harness.Fields{"amount": base})
+	w.takeAllBut(t, one, free)
+	first := w.atOnce(t, free, base)
 	codes := codesOf(t, first, base)
-	if codes[smallCodes-1] != smallCodes || codes[0] != 1 || codes[len(codes)-1] > mostCodes {
-		t.Errorf("the small codes are not all taken, or others are too large: %v", codes)
+	if codes[0] < mostCodes-free || codes[len(codes)-1] != mostCodes {
+		t.Errorf("%d codes that were free are %v", len(codes), codes)
 	}
-	rest := w.atOnce(t, mostCodes-900, base)
-	all := codesOf(t, slices.Concat(first, rest), base)
-	if all[0] != 1 || all[len(all)-1] != mostCodes {
-		t.Errorf("%d codes are %d to %d", len(all), all[0], all[len(all)-1])
-	}
-	t.Logf("900 at once had %d different amounts after %v; %d fill the range", len(codes), took.Round(time.Millisecond), len(all))
 	used := usedOf(t, w.Shop)
 	for _, a := range w.atOnce(t, 20, base) {
 		wait, err := strconv.Atoi(a.Header.Get("Retry-After"))
@@ -90,8 +87,8 @@ func checkCollectionRange(t *testing.T, p *harness.Program) {
 	}
 	reference := harness.NewReference()
 	refuses(t, w.Shop, "no amount is free", "/wallet2/create", collectionBody(w.Shop, harness.Fields{"amount": base, "external_id": reference}), harness.Refusal{Code: fault.InProgress, Sent: fault.SentNo, Retry: fault.RetryLater})
-	if now := usedOf(t, w.Shop); now != used || used != smallCodes+mostCodes {
-		t.Errorf("%d of the quota used, and then %d; %d were made", used, now, smallCodes+mostCodes)
+	if now := usedOf(t, w.Shop); now != used || used != smallCodes+1+free {
+		t.Errorf("%d of the quota used, and then %d; %d were made", used, now, smallCodes+1+free)
 	}
 	collect(t, w.Shop, harness.Fields{"amount": base + 1000, "external_id": reference}) // it is free, and so are other amounts
 }

@@ -106,7 +106,17 @@ func Approve(t testing.TB, provider string) Approval {
 // ApproveAt approves a plugin of the test's own.
 func ApproveAt(t testing.TB, path string) (a Approval) {
 	t.Helper()
-	(&Program{}).MustRun(t, "", &a, "plugin", "digest", path)
+	var out, log bytes.Buffer
+	if err := Until(ReadyWithin, func() bool {
+		out.Reset()
+		log.Reset()
+		command := (&Program{}).command(t, "", "--json", "plugin", "digest", path)
+		command.Stdout, command.Stderr = &out, &log
+		err := command.Run()
+		return err == nil && json.Unmarshal(out.Bytes(), &a) == nil || !strings.Contains(log.String(), startTimeout)
+	}); err != nil || a.SHA256 == "" {
+		t.Fatalf("gerbang plugin digest: %s%s", out.String(), log.String())
+	}
 	return a
 }
 

@@ -27,7 +27,7 @@ func (x *matrix) dieReserving(t *testing.T, at point, r route) {
 	seen := x.tap.arm(false, c.mark)
 	posted := make(chan struct{})
 	go func() {
-		c.post(t.Context(), x.dies)
+		c.insist(t.Context(), x.dies)
 		close(posted)
 	}()
 	wantSoon(t, seen, "the reservation")

@@ -353,8 +353,8 @@ func TestTransfersSurviveKills(t *testing.T) {
 	x := newMatrix(t)
 	faults := slices.DeleteFunc(slices.Clone(quick), upstreamFault.silent)
 	x.dieReserving(t, reservePoints[1], toBank)
-	for _, at := range slices.SortedStableFunc(slices.Values(points), func(a, b point) int { return a.kills() - b.kills() }) {
-		x.round(t, at, tier.Sample(t, faults, 4))
+	for i, at := range slices.SortedStableFunc(slices.Values(points), func(a, b point) int { return a.kills() - b.kills() }) {
+		x.round(t, at, tier.Sample(t, slices.Concat(faults[i:], faults[:i]), 4)) // others at each moment
 	}
 	x.dieReserving(t, reservePoints[0], toWallet)
 	x.revive(t)
