@@ -240,7 +240,7 @@ func TestPastedCommandsWork(t *testing.T) {
 			t.Skipf("%s is not installed: nobody has pasted the lines", tool)
 		}
 	}
-	p := harness.Shared(t)
+	p := harness.Start(t, harness.Settings{})
 	// The README's lines find the keys in .gerbang, as make run leaves them, and
 	// what make build has built in bin.
 	home := t.TempDir()
