@@ -18,6 +18,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
@@ -236,7 +237,7 @@ func (w *stall) ask(path, reference string, amount int64) (s said) {
 	}
 	r := Request{
 		Identity: tenants.Identity{Account: w.account, Mode: tenants.Live}, Operation: collectOf(path), Body: body,
-		RequestID: uuid.NewString(), Remaining: new(int64(41)), CallbackURL: "https://shop.example/hook",
+		RequestID: uuid.NewString(), Ticket: policy.Ticket{Remaining: new(int64(41))}, CallbackURL: "https://shop.example/hook",
 	}
 	s.crashed = w.try(func() {
 		answer, err := w.Run(context.WithoutCancel(w.Context()), r)

@@ -210,7 +210,7 @@ func (s *shop) asks(path string, pairs ...any) Request {
 	}
 	return Request{
 		Identity:  tenants.Identity{Account: s.account, Mode: tenants.Live},
-		Operation: ordersOf(path), Body: body, RequestID: uuid.NewString(), Limits: policy.Limits{Markup: s.markup},
+		Operation: ordersOf(path), Body: body, RequestID: uuid.NewString(), Ticket: policy.Ticket{Limits: policy.Limits{Markup: s.markup}},
 	}
 }
 

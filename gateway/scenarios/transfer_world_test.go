@@ -142,7 +142,7 @@ func acrossReplicas(t *testing.T, test func(*purse, ...*Engine)) {
 func (p *purse) asks(path string, pairs ...any) Request {
 	r := Request{
 		Identity:  tenants.Identity{Account: p.account, Mode: tenants.Live},
-		Operation: transfersOf(path), Body: catalog.Document{}, RequestID: uuid.NewString(), Limits: p.limits, Zone: p.zone,
+		Operation: transfersOf(path), Body: catalog.Document{}, RequestID: uuid.NewString(), Ticket: policy.Ticket{Limits: p.limits, Zone: p.zone},
 	}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if r.Body[fmt.Sprint(pairs[i])] = pairs[i+1]; pairs[i+1] == nil {
