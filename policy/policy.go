@@ -149,6 +149,22 @@ func (r Rate) Bucket(operation, key string) string {
 	return r.Name
 }
 
+// Ticket is what a request runs by once the policy has decided on it.
+type Ticket struct {
+	DecisionID    string
+	PolicyVersion string
+	// Zone is the merchant's time zone: its days and months count.
+	Zone *time.Location
+	// Limits are the policy's limits for this merchant and operation; empty where it
+	// refused.
+	Limits Limits
+	// Route names the providers that may serve the request, in their order; nil where
+	// the policy leaves that to the gateway.
+	Route []string
+	// Remaining is what the scarcest quota has left; nil where no quota counts.
+	Remaining *int64
+}
+
 // Quota allows a number of calls in one period.
 type Quota struct {
 	Name  string

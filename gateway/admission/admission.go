@@ -75,23 +75,13 @@ func New(active *policy.Active, limiter *limit.Limiter, quotas Quotas, c Config)
 
 // Ticket names a decision and holds what the caller needs of it.
 type Ticket struct {
-	DecisionID    string
-	PolicyVersion string
-	set           *policy.Set // that decided
-	facts         facts
+	policy.Ticket // what the request runs by; Remaining is nil before Reserve
 
-	// Zone is the merchant's time zone: its days and months count.
-	Zone *time.Location
-	// Limits are the policy's limits for this merchant and operation; empty where it
-	// refused.
-	Limits policy.Limits
-	// Route names the providers that may serve the request, in their order; nil where
-	// the policy leaves that to the gateway.
-	Route []string
-	// Quotas are the units that this request has reserved. Remaining is what the
-	// scarcest quota has left; nil before Reserve, and where no quota counts.
-	Quotas    []limit.Usage
-	Remaining *int64
+	set   *policy.Set // that decided
+	facts facts
+
+	// Quotas are the units that this request has reserved.
+	Quotas []limit.Usage
 	// RateLimit and RateLimitPolicy are the values of the header fields of these
 	// names; empty where no rate was asked.
 	RateLimit       string
@@ -157,7 +147,7 @@ func (a *Admission) ticket(now time.Time, id tenants.Identity, input *policy.Adm
 	set := a.policy.Set()
 	version := string(set.Version())
 	return Ticket{
-		PolicyVersion: version, Zone: ZoneOf(id.Account.Merchant(), a.location), set: set,
+		Ticket: policy.Ticket{PolicyVersion: version, Zone: ZoneOf(id.Account.Merchant(), a.location)}, set: set,
 		facts: facts{at: now, amount: input.Amount, fields: input.Fields, series: decision.Series{
 			Merchant: input.Merchant.ID, Operation: input.Operation.Path, Version: version, Record: input.Merchant.Version,
 			Live: input.Mode == string(tenants.Live), Outcome: outcome,

@@ -207,9 +207,9 @@ func (h *house) dependencies() edge.Dependencies {
 	return edge.Dependencies{
 		Movements: h, Queries: h, Deliveries: h, Notifier: h, Checkouts: h, Authenticator: h, Admitter: h, Observer: h,
 		PolicyFresh: func(time.Time) bool { return !h.policyStale },
-		Failures: limit.NewFailures(),
-		Log:      slog.New(slog.NewJSONHandler(h.log, nil)),
-		Now:      func() time.Time { return noon },
+		Failures:    limit.NewFailures(),
+		Log:         slog.New(slog.NewJSONHandler(h.log, nil)),
+		Now:         func() time.Time { return noon },
 	}
 }
 

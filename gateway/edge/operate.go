@@ -100,8 +100,7 @@ func (x *exchange) admitAndRun(request lifecycle.Request, document catalog.Docum
 	ctx, admitter := x.request.Context(), x.edge.Admitter
 	ticket, err := admitter.Admit(ctx, x.started, x.identity, x.operation, document)
 	x.ticket = ticket
-	request.PolicyVersion, request.DecisionID = ticket.PolicyVersion, ticket.DecisionID
-	request.Limits, request.Zone, request.Route = ticket.Limits, ticket.Zone, ticket.Route
+	request.Ticket = ticket.Ticket
 	if err != nil {
 		return x.refused(request, err)
 	}

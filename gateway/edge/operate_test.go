@@ -93,7 +93,7 @@ func TestTheEngineGetsWhatWasSentWithoutCredentials(t *testing.T) {
 	t.Parallel()
 	h := build(t)
 	h.admit = func() (admission.Ticket, error) {
-		return admission.Ticket{DecisionID: "d-1", PolicyVersion: "p-1", RateLimit: `"default";r=9;t=1`, RateLimitPolicy: `"default";q=10;w=2`, Limits: policy.Limits{Markup: policy.Markup{Default: 250}}}, nil
+		return admission.Ticket{Ticket: policy.Ticket{DecisionID: "d-1", PolicyVersion: "p-1", Limits: policy.Limits{Markup: policy.Markup{Default: 250}}}, RateLimit: `"default";r=9;t=1`, RateLimitPolicy: `"default";q=10;w=2`}, nil
 	}
 	got := h.create(t, h.right(`,"external_id":"INV-1","description":"","metadata":null`),
 		header{"X-Callback-URL", "https://shop.example/callback"}, header{"Idempotency-Key", "INV-1"}, header{"X-Request-Id", "mine"})
@@ -240,7 +240,9 @@ func TestWhatConsumesNothingIsReleased(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := build(t)
-			h.admit = func() (admission.Ticket, error) { return admission.Ticket{DecisionID: "d-3"}, nil }
+			h.admit = func() (admission.Ticket, error) {
+				return admission.Ticket{Ticket: policy.Ticket{DecisionID: "d-3"}}, nil
+			}
 			h.run = func(lifecycle.Request) (lifecycle.Answer, error) { return c.answer, c.err }
 			h.send(t, http.MethodPost, c.path, h.right(`,"external_id":"INV-1"`))
 			if released := len(h.released) == 1 && h.released[0].DecisionID == "d-3"; released != c.released || len(h.released) > 1 {
@@ -310,7 +312,7 @@ func TestWhatIsInvalidCostsAToken(t *testing.T) {
 	h := build(t)
 	tokens := 1
 	h.spend = func() (admission.Ticket, error) {
-		ticket := admission.Ticket{DecisionID: "d-1", RateLimit: `"default";r=0;t=1`, RateLimitPolicy: `"default";q=1;w=1`}
+		ticket := admission.Ticket{Ticket: policy.Ticket{DecisionID: "d-1"}, RateLimit: `"default";r=0;t=1`, RateLimitPolicy: `"default";q=1;w=1`}
 		if tokens--; tokens < 0 {
 			return ticket, fault.New(fault.RateLimited, "Too many requests.").After(noon, time.Second)
 		}
@@ -489,7 +491,7 @@ func TestUnknownFieldsAreIgnoredWhereNoMoneyMoves(t *testing.T) {
 func TestARefusedRetryGetsItsStoredAnswer(t *testing.T) {
 	t.Parallel()
 	refusal := fault.New(fault.RateLimited, "Too many.").After(noon, 2*time.Second)
-	ticket := admission.Ticket{DecisionID: "d-2", RateLimit: `"default";r=0;t=2`, RateLimitPolicy: `"default";q=1;w=2`}
+	ticket := admission.Ticket{Ticket: policy.Ticket{DecisionID: "d-2"}, RateLimit: `"default";r=0;t=2`, RateLimitPolicy: `"default";q=1;w=2`}
 	known := func(lifecycle.Request) (lifecycle.Answer, bool, error) {
 		return lifecycle.Answer{Data: map[string]any{"status": "PENDING"}, Replayed: true}, true, nil
 	}
@@ -624,7 +626,7 @@ func TestTheLogNamesWhatRefused(t *testing.T) {
 	h := build(t)
 	refusal := fault.New(fault.RateLimited, "Too fast.")
 	for id, err := range map[string]error{"d-refused": refusal, "d-admitted": nil} {
-		h.admit = func() (admission.Ticket, error) { return admission.Ticket{DecisionID: id}, err }
+		h.admit = func() (admission.Ticket, error) { return admission.Ticket{Ticket: policy.Ticket{DecisionID: id}}, err }
 		h.create(t, h.right(""))
 	}
 	if text := h.log.String(); !strings.Contains(text, `"decision_id":"d-refused"`) || strings.Contains(text, "d-admitted") {

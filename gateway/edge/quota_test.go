@@ -12,7 +12,7 @@ import (
 )
 
 // counted is the ticket of what a quota counts.
-var counted = admission.Ticket{DecisionID: "d-4", Limits: policy.Limits{Quotas: []policy.Quota{{Name: "wallet2", Limit: 1}}}}
+var counted = admission.Ticket{Ticket: policy.Ticket{DecisionID: "d-4", Limits: policy.Limits{Quotas: []policy.Quota{{Name: "wallet2", Limit: 1}}}}}
 
 // TestAReplayHoldsNoUnit has another caller come while a replay looks its movement
 // up: the last unit is free for it.

@@ -144,19 +144,28 @@ func TestKeysThatCanNotBeCheckedAreNoFailures(t *testing.T) {
 	}
 }
 
+// TestAStaleReplicaOnlyReads: a replica that could not know of a revoked key, or of a policy
+// version in force, moves no money.
 func TestAStaleReplicaOnlyReads(t *testing.T) {
 	t.Parallel()
-	h := build(t)
-	h.stale = true
-	got := h.create(t, h.right(""))
-	got.wantFault(t, fault.Internal)
-	if got.envelope.Sent != fault.SentNo || got.envelope.Retry != fault.RetryLater {
-		t.Errorf("got %s", got.text)
-	}
-	follow := `{"secret_key":"` + h.key + `","external_id":"INV-1"}`
-	h.send(t, http.MethodPost, "/payments/cancel", follow).wantFault(t, fault.Internal)
-	if got := h.send(t, http.MethodPost, "/payments/status", follow); got.StatusCode != http.StatusOK {
-		t.Errorf("a status is refused: %s", got.text)
+	for name, age := range map[string]func(h *house){
+		"keys": func(h *house) { h.stale = true }, "policy": func(h *house) { h.policyStale = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := build(t)
+			age(h)
+			got := h.create(t, h.right(""))
+			got.wantFault(t, fault.Internal)
+			if got.envelope.Sent != fault.SentNo || got.envelope.Retry != fault.RetryLater {
+				t.Errorf("got %s", got.text)
+			}
+			follow := `{"secret_key":"` + h.key + `","external_id":"INV-1"}`
+			h.send(t, http.MethodPost, "/payments/cancel", follow).wantFault(t, fault.Internal)
+			if got := h.send(t, http.MethodPost, "/payments/status", follow); got.StatusCode != http.StatusOK {
+				t.Errorf("a status is refused: %s", got.text)
+			}
+		})
 	}
 }
 

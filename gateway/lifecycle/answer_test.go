@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
@@ -24,7 +25,7 @@ func TestRemainingQuotaWhereNoneCounts(t *testing.T) {
 	if got := string(late.Data.(json.RawMessage)); got != `{"status":"PENDING","remaining_quota":4}` {
 		t.Error(got)
 	}
-	kept := withRemaining(t.Context(), Request{Operation: op, Remaining: new(int64(3))}, Answer{Data: json.RawMessage(`{"remaining_quota":7}`)})
+	kept := withRemaining(t.Context(), Request{Operation: op, Ticket: policy.Ticket{Remaining: new(int64(3))}}, Answer{Data: json.RawMessage(`{"remaining_quota":7}`)})
 	if got := string(kept.Data.(json.RawMessage)); got != `{"remaining_quota":7}` {
 		t.Error(got)
 	}

@@ -101,12 +101,7 @@ type Request struct {
 	IdempotencyKey string           // of the header, or ""
 	CallbackURL    string           // checked, or ""
 	RequestID      string
-	PolicyVersion  string
-	DecisionID     string
-	Remaining      *int64         // what the request's quota leaves, nil where none counts it
-	Route          []string       // the providers that the policy allows, in its order; nil where it says nothing of them
-	Limits         policy.Limits  // what the policy answered for the merchant
-	Zone           *time.Location // whose days payout limits are counted by
+	policy.Ticket  // by which admission has let it run
 	// Left reads what the quotas leave, for an answer that has to tell it of a request
 	// that is not counted; nil where none is.
 	Left func(ctx context.Context) *int64

@@ -307,7 +307,7 @@ func (w *world) send(in *intent, path, what string, body catalog.Document) {
 	}
 	request := lifecycle.Request{
 		Identity: tenants.Identity{Account: in.of.account, Mode: tenants.Live}, Operation: op, Body: maps.Clone(body),
-		CallbackURL: in.of.receiver, RequestID: "request " + strconv.Itoa(w.tasks), Limits: in.of.limits, Zone: time.UTC,
+		CallbackURL: in.of.receiver, RequestID: "request " + strconv.Itoa(w.tasks), Ticket: policy.Ticket{Limits: in.of.limits, Zone: time.UTC},
 	}
 	if op.Routed() && w.chance(80) { // as the policy has it at this moment
 		request.Route = routes[w.rand.IntN(len(routes))]
