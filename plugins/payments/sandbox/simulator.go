@@ -80,10 +80,7 @@ func (s *Simulator) Handler() http.Handler {
 	mux.Handle("POST /invoices/{id}/expire!", s.guard("invoices.expire", false, s.expireInvoiceNow))
 	mux.Handle("POST /qr_codes", s.guard("qr_codes.create", true, s.createQR))
 	mux.Handle("GET /qr_codes/{id}", s.guard("qr_codes.get", false, s.getQR))
-	payments := s.guard("qr_codes.payments", false, s.listQRPayments)
-	mux.Handle("GET /qr_codes/payments", payments)
-	mux.Handle("GET /qr_codes/{id}/payments", payments)
-	mux.Handle("POST /qr_codes/{id}/payments/simulate", s.guard("qr_codes.simulate", false, s.simulateQRPayment))
+	mux.Handle("GET /qr_codes/{id}/payments", s.guard("qr_codes.payments", false, s.listQRPayments))
 	kit.NewRoom(s.env, pagePrefix, s.find).Serve(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		fail(w, problem(http.StatusNotFound, "NOT_FOUND", "The requested resource was not found"))
