@@ -181,7 +181,7 @@ func needVersion2(r *http.Request) error {
 
 func (s *Simulator) readQR(f *form, account kit.Account) qrCode {
 	now := s.now()
-	id := randomHex(16)
+	id := kit.RandomHex(16)
 	q := qrCode{
 		ID:      fmt.Sprintf("qr_%s-%s-%s-%s-%s", id[:8], id[8:12], id[12:16], id[16:20], id[20:]),
 		Account: account.ID, Merchant: account.Name,

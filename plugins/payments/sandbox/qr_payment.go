@@ -31,7 +31,7 @@ func (s *Simulator) payQR(id string, amount money.Amount, how kit.Telling) (qrCo
 		s.mu.Unlock()
 		return qrCode{}, qrPayment{}, &kit.NotPayable{Reason: "a static code needs an amount"}
 	}
-	p := qrPayment{ID: "qrpy_" + randomHex(16), Amount: amount, Created: now}
+	p := qrPayment{ID: "qrpy_" + kit.RandomHex(16), Amount: amount, Created: now}
 	entries := []kit.Entry{s.qrTopic.Entry(qrEvent{ID: id, Payment: &p})}
 	commit := s.env.Journal.Append(append(entries, s.qrWebhooks(*q, p, how)...)...)
 	paidCode := *q
@@ -83,7 +83,7 @@ func (s *Simulator) webhook(hook kit.Webhook, copies int, notice any) []kit.Entr
 		return nil
 	}
 	hook.TokenHeader, hook.Body = "x-callback-token", body
-	hook.Header = map[string]string{"webhook-id": randomHex(16)}
+	hook.Header = map[string]string{"webhook-id": kit.RandomHex(16)}
 	entries := make([]kit.Entry, copies)
 	for n := range entries {
 		entries[n] = s.env.Webhooks.Entry(hook)

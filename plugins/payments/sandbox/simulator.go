@@ -2,8 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"net/http"
 	"sync"
 	"time"
@@ -86,7 +84,7 @@ func (s *Simulator) Handler() http.Handler {
 		fail(w, problem(http.StatusNotFound, "NOT_FOUND", "The requested resource was not found"))
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Request-Id", randomHex(16))
+		w.Header().Set("Request-Id", kit.RandomHex(16))
 		mux.ServeHTTP(w, r)
 	})
 }
@@ -100,11 +98,4 @@ func stamp(t time.Time) string {
 		return ""
 	}
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
-}
-
-// randomHex returns so many random bytes in hexadecimal.
-func randomHex(bytes int) string {
-	b := make([]byte, bytes)
-	_, _ = rand.Read(b) // never fails: crypto/rand ends the program instead
-	return hex.EncodeToString(b)
 }

@@ -2,8 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"net/http"
 	"sync"
 	"time"
@@ -123,8 +121,4 @@ func (s *Simulator) balance(c call) (any, error) {
 func (s *Simulator) now() time.Time { return s.env.Clock.Now().UTC() }
 
 // newID returns an id that was never used.
-func newID() string {
-	b := make([]byte, 12)
-	_, _ = rand.Read(b) // never fails: crypto/rand ends the program instead
-	return hex.EncodeToString(b)
-}
+func newID() string { return kit.RandomHex(12) }
