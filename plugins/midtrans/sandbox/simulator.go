@@ -2,8 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"net/http"
 	"sync"
 	"time"
@@ -274,8 +272,6 @@ func (s *Simulator) now() time.Time { return s.env.Clock.Now().UTC().Truncate(ti
 
 // newID has the form of the upstream's own ids.
 func newID() string {
-	b := make([]byte, 16)
-	_, _ = rand.Read(b) // never fails: crypto/rand ends the program instead
-	id := hex.EncodeToString(b)
+	id := kit.RandomHex(16)
 	return id[:8] + "-" + id[8:12] + "-" + id[12:16] + "-" + id[16:20] + "-" + id[20:]
 }

@@ -140,7 +140,7 @@ func (s *Simulator) readInvoice(r *http.Request) (invoice, error) {
 	}
 	account, now := accountOf(r), s.now()
 	i := invoice{
-		ID: randomHex(12), Account: account.ID, Merchant: account.Name,
+		ID: kit.RandomHex(12), Account: account.ID, Merchant: account.Name,
 		ExternalID:  f.text("external_id", true, 255),
 		Amount:      f.rupiah("amount", true),
 		PayerEmail:  f.email("payer_email"),

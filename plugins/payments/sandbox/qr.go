@@ -15,8 +15,6 @@ const (
 	versionHeader = "api-version"
 	// version2 is the only version it knows; none means the first shape.
 	version2 = "2022-07-31"
-	// mockCode is what the first shape gives in test mode: no QRIS code at all.
-	mockCode = "mock-QR-string-use-simulate-payment-to-test-flow"
 	// qrLife is how long a QR code lives unless it says otherwise.
 	qrLife = 48 * time.Hour
 	// labelDigits is how much of a code's id stands in tag 62-05.
@@ -34,7 +32,6 @@ const (
 // qrCode is a QR code as the journal keeps it.
 type qrCode struct {
 	ID        string          `json:"id"`
-	V2        bool            `json:"v2,omitempty"`
 	Account   kit.AccountID   `json:"account"`
 	Merchant  string          `json:"merchant"`
 	Reference string          `json:"reference"`
@@ -80,7 +77,7 @@ type qrEvent struct {
 type codeBook struct {
 	byID        map[string]*qrCode
 	byReference map[reference]*qrCode
-	byText      map[string]*qrCode // second shape only: the first has one text for all
+	byText      map[string]*qrCode
 }
 
 func newCodeBook() codeBook {
@@ -121,9 +118,7 @@ func (s *Simulator) applyQR(e qrEvent) {
 func (s *Simulator) addQR(q qrCode) {
 	s.codes.byID[q.ID] = &q
 	s.codes.byReference[reference{q.Account, q.Reference}] = &q
-	if q.V2 {
-		s.codes.byText[q.Text] = &q
-	}
+	s.codes.byText[q.Text] = &q
 	s.env.Movements.Record(q.ID, kit.Movement{
 		Account: q.Account, Reference: q.Reference, Destination: q.Merchant, Amount: q.Amount, State: statePending, At: q.Created,
 		Page: pagePrefix + q.ID,
@@ -135,15 +130,14 @@ func (s *Simulator) addQR(q qrCode) {
 }
 
 func (s *Simulator) createQR(r *http.Request) (int, any, error) {
-	v2, err := isVersion2(r)
-	if err != nil {
+	if err := needVersion2(r); err != nil {
 		return 0, nil, err
 	}
 	f, err := readForm(r)
 	if err != nil {
 		return 0, nil, err
 	}
-	q := s.readQR(f, accountOf(r), v2)
+	q := s.readQR(f, accountOf(r))
 	if err := f.err(); err != nil {
 		return 0, nil, err
 	}
@@ -156,8 +150,7 @@ func (s *Simulator) createQR(r *http.Request) (int, any, error) {
 	s.mu.Lock()
 	if _, taken := s.codes.byReference[reference{q.Account, q.Reference}]; taken {
 		s.mu.Unlock()
-		return 0, nil, problem(http.StatusConflict, "DUPLICATE_ERROR",
-			"QR code with the same "+referenceField(v2)+" already exists")
+		return 0, nil, problem(http.StatusConflict, "DUPLICATE_ERROR", "QR code with the same reference_id already exists")
 	}
 	commit := s.env.Journal.Append(s.qrTopic.Entry(qrEvent{New: &q}))
 	s.mu.Unlock()
@@ -165,40 +158,34 @@ func (s *Simulator) createQR(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	kit.Concern(r.Context(), q.ID)
-	if v2 {
-		// Whether the upstream says 200 or 201 here is not known for sure.
-		return http.StatusCreated, q.bodyV2(q.Created), nil
-	}
-	return http.StatusOK, q.bodyV1(q.Created), nil
+	// Whether the upstream says 200 or 201 here is not known for sure.
+	return http.StatusCreated, q.bodyV2(q.Created), nil
 }
 
 // isVersion2 reads the api-version header.
 func isVersion2(r *http.Request) (bool, error) {
-	switch r.Header.Get(versionHeader) {
-	case "":
+	if r.Header.Get(versionHeader) == "" {
 		return false, nil
-	case version2:
-		return true, nil
-	default:
-		return false, validationError(finding("headers", versionHeader, "must be one of ["+version2+"]", "any.allowOnly"))
 	}
+	return true, needVersion2(r)
 }
 
-// referenceField is what a shape calls the merchant's reference.
-func referenceField(v2 bool) string {
-	if v2 {
-		return "reference_id"
+// needVersion2 refuses what is only answered in the second shape: in the first, a
+// code is read and no more.
+func needVersion2(r *http.Request) error {
+	if r.Header.Get(versionHeader) != version2 {
+		return validationError(finding("headers", versionHeader, "must be one of ["+version2+"]", "any.allowOnly"))
 	}
-	return "external_id"
+	return nil
 }
 
-func (s *Simulator) readQR(f *form, account kit.Account, v2 bool) qrCode {
+func (s *Simulator) readQR(f *form, account kit.Account) qrCode {
 	now := s.now()
-	id := randomHex(16)
+	id := kit.RandomHex(16)
 	q := qrCode{
-		ID: fmt.Sprintf("qr_%s-%s-%s-%s-%s", id[:8], id[8:12], id[12:16], id[16:20], id[20:]),
-		V2: v2, Account: account.ID, Merchant: account.Name,
-		Reference: f.text(referenceField(v2), true, 255),
+		ID:      fmt.Sprintf("qr_%s-%s-%s-%s-%s", id[:8], id[8:12], id[12:16], id[16:20], id[20:]),
+		Account: account.ID, Merchant: account.Name,
+		Reference: f.text("reference_id", true, 255),
 		Type:      f.oneOf("type", true, typeDynamic, typeStatic),
 		Metadata:  f.metadata(),
 		Created:   now,
@@ -206,18 +193,14 @@ func (s *Simulator) readQR(f *form, account kit.Account, v2 bool) qrCode {
 		Expiry:    now.Add(qrLife),
 	}
 	q.Amount = f.rupiah("amount", q.Type == typeDynamic)
-	if v2 {
-		if _, old := f.fields["external_id"]; old {
-			f.wrong("external_id", "is not allowed", "object.allowUnknown")
-		}
-		f.oneOf("currency", true, "IDR")
-		q.HookURL = f.link("webhook_url")
-		q.Channel = f.text("channel_code", false, 50)
-		q.Basket = f.raw("basket")
-		q.Expiry = f.future("expires_at", now, q.Expiry)
-	} else if q.HookURL = f.link("callback_url"); q.HookURL == "" {
-		f.has("callback_url", true)
+	if _, old := f.fields["external_id"]; old {
+		f.wrong("external_id", "is not allowed", "object.allowUnknown")
 	}
+	f.oneOf("currency", true, "IDR")
+	q.HookURL = f.link("webhook_url")
+	q.Channel = f.text("channel_code", false, 50)
+	q.Basket = f.raw("basket")
+	q.Expiry = f.future("expires_at", now, q.Expiry)
 	if q.Type == typeStatic {
 		q.Amount = 0
 	} else if f.err() == nil && (q.Amount < s.options.MinAmount || q.Amount > s.options.MaxQR) {
@@ -243,9 +226,6 @@ func (f *form) future(field string, now, standard time.Time) time.Time {
 // qrText makes the code that a payer scans. Each is unique by its label, so
 // that a payment finds its code.
 func (s *Simulator) qrText(q qrCode) (string, error) {
-	if !q.V2 {
-		return mockCode, nil
-	}
 	code := s.demo
 	var err error
 	if q.Type == typeDynamic {

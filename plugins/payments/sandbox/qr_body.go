@@ -89,39 +89,6 @@ func (p qrPayment) detail() paymentDetail {
 	return paymentDetail{ReceiptID: p.ID[len(p.ID)-12:], Source: "DANA"}
 }
 
-// qrPaymentV1 is a payment in the first shape; its event is the same with a
-// name before it.
-type qrPaymentV1 struct {
-	Event   string        `json:"event,omitempty"`
-	ID      string        `json:"id"`
-	Amount  money.Amount  `json:"amount"`
-	Created string        `json:"created"`
-	QRCode  qrOfPaymentV1 `json:"qr_code"`
-	Status  string        `json:"status"`
-	Details paymentDetail `json:"payment_details"`
-}
-
-type qrOfPaymentV1 struct {
-	ID         string          `json:"id"`
-	ExternalID string          `json:"external_id"`
-	QRString   string          `json:"qr_string"`
-	Type       string          `json:"type"`
-	Metadata   json.RawMessage `json:"metadata"`
-}
-
-func (q qrCode) paymentV1(p qrPayment) qrPaymentV1 {
-	return qrPaymentV1{
-		ID: p.ID, Amount: p.Amount, Created: stamp(p.Created), Status: "COMPLETED", Details: p.detail(),
-		QRCode: qrOfPaymentV1{q.ID, q.Reference, q.Text, q.Type, orNull(q.Metadata)},
-	}
-}
-
-func (q qrCode) noticeV1(p qrPayment) qrPaymentV1 {
-	notice := q.paymentV1(p)
-	notice.Event = "qr.payment"
-	return notice
-}
-
 // qrPaymentV2 is a payment in the second shape.
 type qrPaymentV2 struct {
 	ID          string          `json:"id"`

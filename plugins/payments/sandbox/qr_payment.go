@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -32,7 +31,7 @@ func (s *Simulator) payQR(id string, amount money.Amount, how kit.Telling) (qrCo
 		s.mu.Unlock()
 		return qrCode{}, qrPayment{}, &kit.NotPayable{Reason: "a static code needs an amount"}
 	}
-	p := qrPayment{ID: "qrpy_" + randomHex(16), Amount: amount, Created: now}
+	p := qrPayment{ID: "qrpy_" + kit.RandomHex(16), Amount: amount, Created: now}
 	entries := []kit.Entry{s.qrTopic.Entry(qrEvent{ID: id, Payment: &p})}
 	commit := s.env.Journal.Append(append(entries, s.qrWebhooks(*q, p, how)...)...)
 	paidCode := *q
@@ -67,11 +66,7 @@ func (s *Simulator) qrWebhooks(q qrCode, p qrPayment, how kit.Telling) []kit.Ent
 }
 
 func (s *Simulator) qrWebhook(q qrCode, p qrPayment, at time.Time, copies int) []kit.Entry {
-	var notice any = q.noticeV1(p)
-	if q.V2 {
-		notice = q.noticeV2(p)
-	}
-	return s.webhook(kit.Webhook{Account: q.Account, URL: q.HookURL, Subject: q.ID, Says: statePaid, At: at}, copies, notice)
+	return s.webhook(kit.Webhook{Account: q.Account, URL: q.HookURL, Subject: q.ID, Says: statePaid, At: at}, copies, q.noticeV2(p))
 }
 
 // webhook queues a message so many times, under one webhook-id. Nothing is
@@ -88,7 +83,7 @@ func (s *Simulator) webhook(hook kit.Webhook, copies int, notice any) []kit.Entr
 		return nil
 	}
 	hook.TokenHeader, hook.Body = "x-callback-token", body
-	hook.Header = map[string]string{"webhook-id": randomHex(16)}
+	hook.Header = map[string]string{"webhook-id": kit.RandomHex(16)}
 	entries := make([]kit.Entry, copies)
 	for n := range entries {
 		entries[n] = s.env.Webhooks.Entry(hook)
@@ -127,33 +122,21 @@ func (s *Simulator) getQR(r *http.Request) (int, any, error) {
 	return http.StatusOK, q.bodyV1(s.now()), nil
 }
 
-// listQRPayments answers /qr_codes/{id}/payments, and /qr_codes/payments with
-// the reference in the query, the newest payment first.
+// listQRPayments answers the payments of a code, the newest first.
 func (s *Simulator) listQRPayments(r *http.Request) (int, any, error) {
-	v2, err := isVersion2(r)
-	if err != nil {
+	if err := needVersion2(r); err != nil {
 		return 0, nil, err
-	}
-	name := r.PathValue("id")
-	if name == "" {
-		name = r.URL.Query().Get(referenceField(v2))
-	}
-	if name == "" {
-		return 0, nil, validationError(finding("query", referenceField(v2), "is required", "any.required"))
 	}
 	limit, err := readLimit(r)
 	if err != nil {
 		return 0, nil, err
 	}
-	q, err := s.lookupQR(r, name)
+	q, err := s.lookupQR(r, r.PathValue("id"))
 	if err != nil {
 		return 0, nil, err
 	}
-	if v2 {
-		data := newestFirst(q.Payments, limit, q.paymentV2)
-		return http.StatusOK, map[string]any{"data": data, "has_more": len(data) < len(q.Payments)}, nil
-	}
-	return http.StatusOK, newestFirst(q.Payments, limit, q.paymentV1), nil
+	data := newestFirst(q.Payments, limit, q.paymentV2)
+	return http.StatusOK, map[string]any{"data": data, "has_more": len(data) < len(q.Payments)}, nil
 }
 
 // newestFirst renders the newest payments; the list is never null.
@@ -176,36 +159,4 @@ func readLimit(r *http.Request) (int, error) {
 		return 0, validationError(finding("query", "limit", "must be between 1 and 100", "number.range"))
 	}
 	return limit, nil
-}
-
-// simulateQRPayment pays a code of the caller's own account.
-func (s *Simulator) simulateQRPayment(r *http.Request) (int, any, error) {
-	v2, err := isVersion2(r)
-	if err != nil {
-		return 0, nil, err
-	}
-	f, err := readForm(r)
-	if err != nil {
-		return 0, nil, err
-	}
-	amount := f.rupiah("amount", false)
-	if err := f.err(); err != nil {
-		return 0, nil, err
-	}
-	q, err := s.lookupQR(r, r.PathValue("id"))
-	if err != nil {
-		return 0, nil, err
-	}
-	q, p, err := s.payQR(q.ID, amount, kit.TellAsUsual)
-	if err != nil {
-		var refusal *kit.NotPayable
-		if errors.As(err, &refusal) {
-			err = problem(http.StatusBadRequest, "API_VALIDATION_ERROR", refusal.Reason)
-		}
-		return 0, nil, err
-	}
-	if v2 {
-		return http.StatusOK, q.paymentV2(p), nil
-	}
-	return http.StatusOK, q.paymentV1(p), nil
 }

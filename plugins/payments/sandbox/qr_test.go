@@ -49,37 +49,18 @@ func TestQRVersion2(t *testing.T) {
 	caller{w, otherKey, "2022-07-31"}.do(201, "POST", "/qr_codes", plainQR)
 }
 
-func TestQRVersion1(t *testing.T) {
+func TestQRIsReadByReferenceInTheFirstShape(t *testing.T) {
 	t.Parallel()
 	w := open(t, sandbox.DefaultOptions())
-	body := `{"external_id":"QR/1","type":"DYNAMIC","callback_url":"` + w.hooks.URL + `","amount":1500}`
-	created := w.v1().do(200, "POST", "/qr_codes", body)
-	if created.text("qr_string") != "mock-QR-string-use-simulate-payment-to-test-flow" || created.text("external_id") != "QR/1" ||
-		created.text("callback_url") != w.hooks.URL || created.text("status") != "ACTIVE" {
-		t.Errorf("created %v", created)
-	}
-	if _, fresh := created["reference_id"]; fresh {
-		t.Error("the first shape has a reference_id")
-	}
-	if read := w.v1().do(200, "GET", "/qr_codes/QR%2F1", ""); read.text("id") != created.text("id") {
+	created := w.v2().do(201, "POST", "/qr_codes", strings.Replace(plainQR, "QR-1", "QR/1", 1))
+	read := w.v1().do(200, "GET", "/qr_codes/QR%2F1", "")
+	if read.text("id") != created.text("id") || read.text("external_id") != "QR/1" || read.text("status") != "ACTIVE" {
 		t.Errorf("read as %v", read)
 	}
-	w.v1().refused(409, "DUPLICATE_ERROR", "POST", "/qr_codes", body)
-	w.pay(404, `{"qr_string":"mock-QR-string-use-simulate-payment-to-test-flow"}`)
-	paid := w.v1().do(200, "POST", "/qr_codes/QR%2F1/payments/simulate", `{"amount":1500}`)
-	if paid.text("status") != "COMPLETED" || paid.inner("qr_code").text("external_id") != "QR/1" {
-		t.Errorf("paid as %v", paid)
+	if _, second := read["reference_id"]; second {
+		t.Error("the first shape has a reference_id")
 	}
-	e := w.next()
-	if e.body.text("event") != "qr.payment" || e.body.text("id") != paid.text("id") || e.token != "hook-token" ||
-		e.body.inner("qr_code").text("external_id") != "QR/1" || e.body["amount"] != 1500.0 {
-		t.Errorf("event %+v", e)
-	}
-	list := w.v1().list("/qr_codes/payments?external_id=QR%2F1")
-	if len(list) != 1 || list[0].text("id") != paid.text("id") {
-		t.Errorf("payments %v", list)
-	}
-	w.v1().refused(400, "API_VALIDATION_ERROR", "GET", "/qr_codes/payments", "")
+	caller{w, otherKey, ""}.refused(404, "DATA_NOT_FOUND", "GET", "/qr_codes/QR%2F1", "")
 }
 
 func TestQRValidation(t *testing.T) {
@@ -99,8 +80,7 @@ func TestQRValidation(t *testing.T) {
 		{w.v2(), `{"reference_id":"a","type":"DYNAMIC","currency":"IDR","amount":99}`, "amount"},
 		{w.v2(), `{"reference_id":"a","type":"DYNAMIC","currency":"IDR","amount":10000001}`, "amount"},
 		{w.v2(), `{"reference_id":"a","type":"DYNAMIC","currency":"IDR","amount":1000,"expires_at":"2020-01-01T00:00:00Z"}`, "expires_at"},
-		{w.v1(), `{"external_id":"a","type":"DYNAMIC","amount":1000}`, "callback_url"},
-		{w.v1(), `{"reference_id":"a","type":"DYNAMIC","amount":1000,"callback_url":"http://h/"}`, "external_id"},
+		{w.v1(), plainQR, "api-version"},
 		{caller{w, testKey, "2019-01-01"}, plainQR, "api-version"},
 	} {
 		out := c.by.refused(400, "API_VALIDATION_ERROR", "POST", "/qr_codes", c.body)
@@ -111,7 +91,6 @@ func TestQRValidation(t *testing.T) {
 	w.v2().refused(403, "CHANNEL_NOT_ACTIVATED", "POST", "/qr_codes", strings.Replace(plainQR, "10000", "10100", 1))
 	w.v2().refused(400, "INVALID_JSON_FORMAT", "POST", "/qr_codes", "x")
 	w.v2().refused(404, "DATA_NOT_FOUND", "GET", "/qr_codes/qr_x/payments", "")
-	w.v2().refused(404, "DATA_NOT_FOUND", "POST", "/qr_codes/qr_x/payments/simulate", "{}")
 	if got := w.env.Movements.All(); len(got) != 0 {
 		t.Errorf("the witness says %v", got)
 	}
@@ -140,7 +119,6 @@ func TestQRPayment(t *testing.T) {
 		t.Errorf("payments %v", payments)
 	}
 	w.pay(409, `{"qr_string":"`+created.text("qr_string")+`"}`)
-	w.v2().refused(400, "API_VALIDATION_ERROR", "POST", "/qr_codes/"+created.text("id")+"/payments/simulate", `{"amount":10000}`)
 	w.pay(404, `{"qr_string":"`+strings.Replace(created.text("qr_string"), "6304", "6305", 1)+`"}`)
 	if got := w.states("QR-1"); !slices.Equal(got, []string{"PAID"}) {
 		t.Errorf("the witness says %v", got)

@@ -2,8 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"net/http"
 	"sync"
 	"time"
@@ -80,16 +78,13 @@ func (s *Simulator) Handler() http.Handler {
 	mux.Handle("POST /invoices/{id}/expire!", s.guard("invoices.expire", false, s.expireInvoiceNow))
 	mux.Handle("POST /qr_codes", s.guard("qr_codes.create", true, s.createQR))
 	mux.Handle("GET /qr_codes/{id}", s.guard("qr_codes.get", false, s.getQR))
-	payments := s.guard("qr_codes.payments", false, s.listQRPayments)
-	mux.Handle("GET /qr_codes/payments", payments)
-	mux.Handle("GET /qr_codes/{id}/payments", payments)
-	mux.Handle("POST /qr_codes/{id}/payments/simulate", s.guard("qr_codes.simulate", false, s.simulateQRPayment))
+	mux.Handle("GET /qr_codes/{id}/payments", s.guard("qr_codes.payments", false, s.listQRPayments))
 	kit.NewRoom(s.env, pagePrefix, s.find).Serve(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		fail(w, problem(http.StatusNotFound, "NOT_FOUND", "The requested resource was not found"))
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Request-Id", randomHex(16))
+		w.Header().Set("Request-Id", kit.RandomHex(16))
 		mux.ServeHTTP(w, r)
 	})
 }
@@ -103,11 +98,4 @@ func stamp(t time.Time) string {
 		return ""
 	}
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
-}
-
-// randomHex returns so many random bytes in hexadecimal.
-func randomHex(bytes int) string {
-	b := make([]byte, bytes)
-	_, _ = rand.Read(b) // never fails: crypto/rand ends the program instead
-	return hex.EncodeToString(b)
 }

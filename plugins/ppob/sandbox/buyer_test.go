@@ -21,7 +21,6 @@ func TestSignatures(t *testing.T) {
 	}{
 		"balance":     {"/v1/cek-saldo", "d9878ce50e212902e7917656d100b6f2", object{"cmd": "deposit"}, " "},
 		"transaction": {"/v1/transaction", "76c3891377d2829857bcf37efb746be3", object{"ref_id": "some1d", "buyer_sku_code": "xld10", "customer_no": "087800001230"}, "Sukses 00"},
-		"pln":         {"/v1/inquiry-pln", "d2828a964f53d813a79b47dbe04ff9a3", object{"customer_no": "1234554321"}, "Gagal 57"},
 	} {
 		c.body["username"], c.body["sign"] = username, c.sign
 		if got := w.call(c.path, c.body); got.result() != c.accepted {

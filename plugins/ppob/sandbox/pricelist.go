@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"cmp"
-	"strings"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/sdk/money"
@@ -113,17 +112,4 @@ func (s *Simulator) price(a money.Amount) any {
 		return a.String()
 	}
 	return a
-}
-
-// inquirePLN finds the holder of a meter.
-func (s *Simulator) inquirePLN(c call) (any, error) {
-	if code := targetOfToken(c.Customer); code != rcSuccess {
-		return nil, refuse(code)
-	}
-	d := digitsOf("meter:"+c.Customer, 12)
-	return map[string]any{
-		"message": meanings[rcSuccess].message, "status": succeeded, "rc": rcSuccess,
-		"customer_no": c.Customer, "meter_no": d[:11], "subscriber_id": d,
-		"name": strings.ToUpper(customerName), "segment_power": "R1 /000001300",
-	}, nil
 }

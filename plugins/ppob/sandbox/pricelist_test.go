@@ -141,21 +141,6 @@ func TestListThrottle(t *testing.T) {
 	}
 }
 
-func TestInquirePLN(t *testing.T) {
-	t.Parallel()
-	w := open(t)
-	ask := func(customer string) object {
-		return w.call("/v1/inquiry-pln", object{"username": username, "customer_no": customer, "sign": sign(customer)})
-	}
-	got := w.want("Sukses 00", ask("12345678901"))
-	if len(got.text("meter_no")) != 11 || len(got.text("subscriber_id")) != 12 || got.text("name") == "" ||
-		got.text("segment_power") != "R1 /000001300" || got.text("customer_no") != "12345678901" {
-		t.Errorf("%v", got)
-	}
-	w.want("Gagal 57", ask("1234567890123"))
-	w.want("Gagal 54", ask("1234567890a"))
-}
-
 func TestCatalogueGrows(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"encoding/json"
-	"net/http"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/sdk/money"
@@ -13,7 +12,6 @@ import (
 const (
 	eventCreate = "create"
 	eventUpdate = "update"
-	eventPing   = "ping"
 )
 
 const (
@@ -150,27 +148,4 @@ func (s *Simulator) webhook(p *purchase, hook kit.Webhook) []kit.Entry {
 	}
 	hook.Account, hook.URL = p.Account, p.HookURL
 	return []kit.Entry{s.env.Webhooks.Entry(hook)}
-}
-
-// ping sends an account's address a message about the address itself; the
-// hook's id is the account's.
-func (s *Simulator) ping(w http.ResponseWriter, r *http.Request) {
-	account, ok := s.env.Accounts.Get(kit.AccountID(r.PathValue("id")))
-	if !ok || account.CallbackURL == "" {
-		fail(w, request{}, refuseBecause(rcNotFound, "Webhook tidak ditemukan"))
-		return
-	}
-	body, _ := json.Marshal(map[string]any{
-		"sed": "Webhook contoh", "hook_id": account.ID,
-		"hook": map[string]any{"url": account.CallbackURL, "secret": "******", "type": "buyer", "status": 1},
-	}) // texts always can be written
-	err := s.env.Journal.Append(s.env.Webhooks.Entry(kit.Webhook{
-		Account: account.ID, Body: body, SignatureHeader: signatureHeader, At: s.now(),
-		Header: map[string]string{eventHeader: eventPing, "User-Agent": agentPrepaid},
-	})).Wait()
-	if err != nil {
-		serverError(w, r)
-		return
-	}
-	answer(w, http.StatusOK, map[string]string{"message": "Ping dikirim"})
 }

@@ -225,22 +225,6 @@ func TestWithoutAddress(t *testing.T) {
 	w.silent()
 }
 
-func TestPing(t *testing.T) {
-	t.Parallel()
-	w := open(t)
-	path := "/v1/report/hooks/" + string(kit.AccountOf(username)) + "/pings"
-	if status, text, err := w.send(path, "", nil); status != http.StatusOK {
-		t.Fatalf("%d %s %v", status, text, err)
-	}
-	e := w.next()
-	if e.name != "ping" || !e.signed() || !strings.Contains(string(e.raw), `"sed":`) || strings.Contains(string(e.raw), secret) {
-		t.Errorf("%+v %s", e, e.raw)
-	}
-	if status, text, _ := w.send("/v1/report/hooks/none/pings", "", nil); status != http.StatusBadRequest {
-		t.Errorf("%d %s", status, text)
-	}
-}
-
 // TestFaults plays each fault on a prepaid purchase and on a payment, and
 // looks at what was done.
 func TestFaults(t *testing.T) {

@@ -2,8 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"net/http"
 	"sync"
 	"time"
@@ -97,12 +95,10 @@ func (s *Simulator) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("POST /v1/cek-saldo", only(s.operation("cek-saldo", false, text("depo"), s.balance), "deposit"))
 	mux.Handle("POST /v1/price-list", only(s.operation("price-list", false, text("pricelist"), s.priceList), "", prepaidList, pascaList))
-	mux.Handle("POST /v1/inquiry-pln", only(s.operation("inquiry-pln", false, func(q request) string { return q.Customer }, s.inquirePLN)))
 	mux.Handle("POST /v1/transaction", s.guard(func(q request) (operation, bool) {
 		op, ok := transactions[q.Commands]
 		return op, ok
 	}))
-	mux.HandleFunc("POST /v1/report/hooks/{id}/pings", s.ping)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusNotFound, refused{Message: "Halaman tidak ada", Status: failed, Code: rcPayload})
 	})
@@ -125,8 +121,4 @@ func (s *Simulator) balance(c call) (any, error) {
 func (s *Simulator) now() time.Time { return s.env.Clock.Now().UTC() }
 
 // newID returns an id that was never used.
-func newID() string {
-	b := make([]byte, 12)
-	_, _ = rand.Read(b) // never fails: crypto/rand ends the program instead
-	return hex.EncodeToString(b)
-}
+func newID() string { return kit.RandomHex(12) }

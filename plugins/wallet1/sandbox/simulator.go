@@ -2,9 +2,7 @@ package sandbox
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/rsa"
-	"encoding/hex"
 	"net/http"
 	"sync"
 	"time"
@@ -143,11 +141,7 @@ func (s *Simulator) callersNow() time.Time {
 func stamp(t time.Time) string { return t.In(jakarta).Format("2006-01-02T15:04:05-07:00") }
 
 // newID returns an id that was never used.
-func newID() string {
-	b := make([]byte, 12)
-	_, _ = rand.Read(b) // never fails: crypto/rand ends the program instead
-	return hex.EncodeToString(b)
-}
+func newID() string { return kit.RandomHex(12) }
 
 // sum is an amount as the standard writes it.
 type sum struct {
