@@ -400,7 +400,7 @@ func (v openVault) OpenCredentials(c tenants.Connection) ([]byte, error) {
 func (w *world) asks(path string, pairs ...any) Request {
 	r := Request{
 		Identity: tenants.Identity{Account: w.account, Mode: tenants.Live}, Operation: operationIn(w.catalog, path), Body: catalog.Document{},
-		RequestID: uuid.NewString(), Limits: w.limits, Zone: w.zone,
+		RequestID: uuid.NewString(), Ticket: policy.Ticket{Limits: w.limits, Zone: w.zone},
 	}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if r.Body[fmt.Sprint(pairs[i])] = pairs[i+1]; pairs[i+1] == nil {
