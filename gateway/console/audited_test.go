@@ -55,7 +55,7 @@ func (w *world) changes() map[string]func() audited {
 		must(failed(budi.Credit(ctx, id, large)))
 		return id
 	}
-	pause := adminapi.Pause{MerchantID: platform, What: "transfers", Mode: "test"}
+	pause := tenants.Pause{MerchantID: tenants.Platform, What: "transfers", Mode: "test"}
 	limits := adminapi.LimitChange{Limits: []adminapi.NewLimit{{Name: adminapi.LimitDay, Amount: new(int64(5))}}, Reason: "why"}
 	pushed := func() string {
 		v, err := budi.PushPolicy(ctx, adminapi.NewPolicy{Files: map[string]string{"data.json": "{}"}, Message: "why"})
@@ -134,7 +134,7 @@ func (w *world) changes() map[string]func() audited {
 		},
 		"POST /admin/merchants/{merchant}/connections/{provider}/remove": func() audited {
 			id := connected()
-			must(failed(budi.Pause(ctx, adminapi.Pause{MerchantID: id, What: "connection", Provider: "bank", Mode: "live", Reason: "why"})))
+			must(failed(adminapi.SetPause.Call(ctx, budi, tenants.Pause{MerchantID: tenants.MerchantID(id), What: "connection", Provider: "bank", Mode: "live", Reason: "why"})))
 			w.ahead.Add(int64(10 * time.Second)) // until all replicas know it
 			return of(id, "connection.remove", func(a *adminapi.Client) error {
 				return failed(a.RemoveConnection(ctx, id, "bank", adminapi.ConnectionRemoval{Mode: "live", Reason: "why"}))
@@ -185,11 +185,11 @@ func (w *world) changes() map[string]func() audited {
 			})
 		},
 		"POST /admin/pauses": func() audited {
-			return of(platform, "transfers.pause", func(a *adminapi.Client) error { return failed(a.Pause(ctx, pause)) })
+			return of(platform, "transfers.pause", func(a *adminapi.Client) error { return failed(adminapi.SetPause.Call(ctx, a, pause)) })
 		},
 		"POST /admin/pauses/end": func() audited {
-			must(failed(budi.Pause(ctx, pause)))
-			return of(platform, "transfers.resume", func(a *adminapi.Client) error { return failed(a.EndPause(ctx, pause)) })
+			must(failed(adminapi.SetPause.Call(ctx, budi, pause)))
+			return of(platform, "transfers.resume", func(a *adminapi.Client) error { return failed(adminapi.EndPause.Call(ctx, a, pause)) })
 		},
 		"POST /admin/exceptions/resolve": func() audited {
 			id := shop()

@@ -11,6 +11,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // comesIn tells whether a token opens the admin API.
@@ -41,7 +42,7 @@ func TestAnOperatorsTokenHasItsRole(t *testing.T) {
 	}
 	id := w.merchant().MerchantID
 	sari := adminapi.NewClient(w.url, made.Token)
-	if _, err := sari.Pause(t.Context(), adminapi.Pause{MerchantID: id, What: "transfers"}); err != nil {
+	if _, err := adminapi.SetPause.Call(t.Context(), sari, tenants.Pause{MerchantID: tenants.MerchantID(id), What: "transfers"}); err != nil {
 		t.Errorf("what support may: %v", err)
 	}
 	_, err := sari.SetTier(t.Context(), id, adminapi.TierChange{Tier: "growth"})
