@@ -160,6 +160,12 @@ func (c *Console) routes() {
 	serve(c, adminapi.ListPauses, c.listPauses)
 	serve(c, adminapi.SetPause, c.setPause)
 	serve(c, adminapi.EndPause, c.endPause)
+	serve(c, adminapi.ListOperatorTokens, c.listOperatorTokens)
+	serve(c, adminapi.CreateOperatorToken, c.createOperatorToken)
+	serve(c, adminapi.RotateOperatorToken, c.rotateOperatorToken)
+	serve(c, adminapi.RevokeOperatorTokens, c.revokeOperatorTokens)
+	serve(c, adminapi.ListStatementLines, c.listStatementLines)
+	serve(c, adminapi.AssignStatementLine, c.assignStatementLine)
 	c.mux.HandleFunc("POST "+impactPath, c.tryOnPast)
 	c.acts["POST "+impactPath] = adminapi.Act{Route: "POST " + impactPath, Takes: adminapi.ChangePolicy}
 	c.mux.HandleFunc(nowhere, c.nothingHere)
@@ -219,8 +225,6 @@ func (c *Console) handlers() map[string]func(*call) (any, error) {
 		"GET /admin/merchants/{merchant}/find":                           c.findOf,
 		"POST /admin/merchants/{merchant}/limits":                        body(c.setLimits),
 		"POST /admin/merchants/{merchant}/limits/{limit}/remove":         body(c.removeLimit),
-		"GET /admin/merchants/{merchant}/statement-lines":                c.listStatementLines,
-		"POST /admin/movements/{movement}/assign":                        body(c.assignStatementLine),
 		"GET /admin/waiting":                                             c.listAllWaiting,
 		"GET /admin/traffic":                                             c.showTraffic,
 		"GET /admin/ledger/waiting":                                      c.listWaiting,
@@ -246,10 +250,6 @@ func (c *Console) handlers() map[string]func(*call) (any, error) {
 		"POST /admin/movements/{movement}/override":                      body(c.overrideMovement),
 		"POST /admin/policy/test":                                        c.judged(body(c.testPolicy)),
 		"POST /admin/policy/try":                                         c.judged(body(c.tryPolicy)),
-		"GET /admin/operator-tokens":                                     c.listOperatorTokens,
-		"POST /admin/operator-tokens":                                    body(c.createOperatorToken),
-		"POST /admin/operator-tokens/{operator}/rotate":                  body(c.rotateOperatorToken),
-		"POST /admin/operator-tokens/{operator}/revoke":                  body(c.revokeOperatorTokens),
 		"GET /admin/find":                                                c.find,
 		"GET /admin/replicas":                                            c.listReplicas,
 		"GET /admin/policies":                                            c.listPolicies,
