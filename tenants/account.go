@@ -246,15 +246,15 @@ const (
 
 var pausables = []Pausable{PauseConnection, PauseProvider, PauseTransfers}
 
-// Pause has nothing new begin. What has begun goes on.
+// Pause has nothing new begin. What has begun goes on. The admin API shows it as it is.
 type Pause struct {
-	MerchantID MerchantID
-	What       Pausable
-	Provider   Provider // empty for transfers
-	Mode       Mode     // empty for both
-	Reason     string
-	SetBy      string // the operator
-	SetAt      time.Time
+	MerchantID MerchantID `json:"merchant_id" column:"MERCHANT"` // platform for its own connections, for providers, and for the transfers of all
+	What       Pausable   `json:"what" column:"PAUSED"`
+	Provider   Provider   `json:"provider,omitempty" column:"PROVIDER" otherwise:"-"`  // empty for transfers
+	Mode       Mode       `json:"mode,omitempty" column:"MODE" otherwise:"live, test"` // empty for both
+	SetAt      time.Time  `json:"set_at,omitzero" column:"SINCE"`
+	SetBy      string     `json:"set_by,omitempty" column:"BY"` // the operator
+	Reason     string     `json:"reason,omitempty" column:"REASON"`
 }
 
 func (p Pause) check() error {

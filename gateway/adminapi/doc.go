@@ -1,6 +1,6 @@
-// Package adminapi is the admin API as JSON: what operators send and receive, and
-// the client that speaks it. The console answers with these types; the command line and
-// pages in the console's process read them, so that all mean the same by each field.
-// It holds no rule: it must not check, decide or import anything of the gateway but its
-// errors.
+// Package adminapi is the admin API as a table: each act of an operator is an Endpoint with
+// its route, the permission that it takes, its input and its answer. The console serves
+// the table, the command line and the consoles' pages call it, and so all mean the same by
+// each field. What the gateway's domain already names is shown as it is, without any secret.
+// It holds no rule: it must not check or decide anything.
 package adminapi

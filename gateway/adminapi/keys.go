@@ -84,6 +84,17 @@ func (c *Client) RevokeKey(ctx context.Context, merchantID, keyID, reason string
 	return post[Key](ctx, c, merchantPath(merchantID, "keys", keyID, "revoke"), Reason{Reason: reason})
 }
 
+// ConnectionRemoval says which connection is removed, and why.
+type ConnectionRemoval struct {
+	Mode   string `json:"mode"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// RemoveConnection forgets a paused connection.
+func (c *Client) RemoveConnection(ctx context.Context, merchantID, provider string, r ConnectionRemoval) (Merchant, error) {
+	return post[Merchant](ctx, c, merchantPath(merchantID, "connections", provider, "remove"), r)
+}
+
 // ConnectionField is what a provider asks for in the credentials of an account.
 type ConnectionField struct {
 	Name        string   `json:"name"`

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strconv"
 	"time"
+
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // NewMerchant asks for a merchant.
@@ -38,7 +40,7 @@ type Merchant struct {
 	Connections []Connection      `json:"connections,omitempty"` // not in lists
 	Callbacks   []CallbackSetup   `json:"callbacks,omitempty"`   // not in lists
 	Limits      []Limit           `json:"limits,omitempty"`      // its own; not in lists
-	Pauses      []Pause           `json:"pauses,omitempty"`      // not in lists
+	Pauses      []tenants.Pause   `json:"pauses,omitempty"`      // not in lists
 }
 
 // MerchantPage is a page of the list of merchants. Next is the after of the

@@ -1,10 +1,6 @@
 package adminapi
 
-import (
-	"context"
-	"net/url"
-	"time"
-)
+import "time"
 
 // OperatorToken is a token of an operator, without the token itself.
 type OperatorToken struct {
@@ -34,23 +30,30 @@ type CreatedOperatorToken struct {
 	Token string `json:"token"`
 }
 
-// OperatorTokens lists the tokens of all operators but those of the configuration: by
-// name, of each the newest first.
-func (c *Client) OperatorTokens(ctx context.Context) ([]OperatorToken, error) {
-	return get[[]OperatorToken](ctx, c, "/admin/operator-tokens")
-}
+// OperatorRotation replaces an operator's token, and OperatorRevocation ends all of them.
+type (
+	OperatorRotation struct {
+		Name string `path:"operator" json:"-"`
+		Rotation
+	}
+	OperatorRevocation struct {
+		Name string `path:"operator" json:"-"`
+		Reason
+	}
+)
 
-// CreateOperatorToken makes somebody an operator.
-func (c *Client) CreateOperatorToken(ctx context.Context, t NewOperatorToken) (CreatedOperatorToken, error) {
-	return post[CreatedOperatorToken](ctx, c, "/admin/operator-tokens", t)
-}
-
-// RotateOperatorToken replaces an operator's token by a new one.
-func (c *Client) RotateOperatorToken(ctx context.Context, name string, r Rotation) (CreatedOperatorToken, error) {
-	return post[CreatedOperatorToken](ctx, c, "/admin/operator-tokens/"+url.PathEscape(name)+"/rotate", r)
-}
-
-// RevokeOperatorTokens ends all tokens of an operator now.
-func (c *Client) RevokeOperatorTokens(ctx context.Context, name, reason string) ([]OperatorToken, error) {
-	return post[[]OperatorToken](ctx, c, "/admin/operator-tokens/"+url.PathEscape(name)+"/revoke", Reason{Reason: reason})
-}
+// The acts on operators' tokens. The configuration's tokens are not among them.
+var (
+	ListOperatorTokens = Endpoint[None, []OperatorToken]{Act{
+		Route: "GET /admin/operator-tokens", Takes: Read, Text: "List operators' tokens by name, of each operator the newest first.",
+	}}
+	CreateOperatorToken = Endpoint[NewOperatorToken, CreatedOperatorToken]{Act{
+		Route: "POST /admin/operator-tokens", Takes: Administer, Text: "Make somebody an operator.",
+	}}
+	RotateOperatorToken = Endpoint[OperatorRotation, CreatedOperatorToken]{Act{
+		Route: "POST /admin/operator-tokens/{operator}/rotate", Takes: Administer, Text: "Replace an operator's token by a new one.",
+	}}
+	RevokeOperatorTokens = Endpoint[OperatorRevocation, []OperatorToken]{Act{
+		Route: "POST /admin/operator-tokens/{operator}/revoke", Takes: Administer, Text: "End all tokens of an operator now.",
+	}}
+)

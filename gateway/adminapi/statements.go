@@ -1,9 +1,9 @@
 package adminapi
 
 import (
-	"context"
-	"net/url"
 	"time"
+
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // StatementLine is a line of a provider's statement that pays no collection:
@@ -11,21 +11,22 @@ import (
 // where its collection was paid before.
 type StatementLine struct {
 	ID       string    `json:"id"` // by which a page after it is asked for
-	Mode     string    `json:"mode"`
-	Provider string    `json:"provider"`
-	Payment  string    `json:"payment"` // its name on the account, by which it is assigned
-	State    string    `json:"state"`
-	Amount   Rupiah    `json:"amount"` // below zero for money taken back
-	Currency string    `json:"currency"`
-	At       time.Time `json:"at"`
+	At       time.Time `json:"at" column:"AT"`
+	Mode     string    `json:"mode" column:"MODE"`
+	Provider string    `json:"provider" column:"PROVIDER"`
+	Payment  string    `json:"payment" column:"PAYMENT"` // its name on the account, by which it is assigned
+	State    string    `json:"state" column:"STATE"`
+	Amount   Rupiah    `json:"amount" column:"AMOUNT"` // below zero for money taken back
+	Currency string    `json:"currency" column:"CURRENCY"`
 	Row      string    `json:"row"`            // the provider's id of the line
 	Data     string    `json:"data,omitempty"` // the line as the provider wrote it
 }
 
 // NewAssignment says which statement line pays a collection, and why.
 type NewAssignment struct {
-	Payment string `json:"payment"`
-	Reason  string `json:"reason"` // 1 to 500 characters
+	Movement string `path:"movement" json:"-"` // any of its ids
+	Payment  string `json:"payment"`
+	Reason   string `json:"reason"` // 1 to 500 characters
 }
 
 // Assigned is a collection's state after a statement line was assigned to it.
@@ -37,18 +38,18 @@ type Assigned struct {
 
 // LineFilter bounds a list of statement lines.
 type LineFilter struct {
-	Until time.Time
-	After string // the last line of the page before, whose time is Until
-	Limit int
+	MerchantID tenants.MerchantID `path:"merchant" json:"-"`
+	Until      time.Time          `query:"until" json:"-"`
+	After      string             `query:"after" json:"-"` // the last line of the page before, whose time is Until
+	Limit      int                `query:"limit" json:"-"`
 }
 
-// StatementLines lists a merchant's statement lines that wait for an operator, the newest
-// first.
-func (c *Client) StatementLines(ctx context.Context, merchantID string, f LineFilter) ([]StatementLine, error) {
-	return get[[]StatementLine](ctx, c, merchantPath(merchantID, "statement-lines")+params("until", timeText(f.Until), "after", f.After, "limit", number(f.Limit)))
-}
-
-// Assign gives a statement line to a collection.
-func (c *Client) Assign(ctx context.Context, movementID string, a NewAssignment) (Assigned, error) {
-	return post[Assigned](ctx, c, "/admin/movements/"+url.PathEscape(movementID)+"/assign", a)
-}
+// The acts on statement lines.
+var (
+	ListStatementLines = Endpoint[LineFilter, []StatementLine]{Act{
+		Route: "GET /admin/merchants/{merchant}/statement-lines", Takes: Read, Text: "List a merchant's statement lines that wait for an operator, the newest first.",
+	}}
+	AssignStatementLine = Endpoint[NewAssignment, Assigned]{Act{
+		Route: "POST /admin/movements/{movement}/assign", Takes: MoveMoney, Text: "Give a statement line to a collection.",
+	}}
+)

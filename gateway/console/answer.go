@@ -66,15 +66,20 @@ func write(w http.ResponseWriter, status int, document any) {
 
 // decode reads a request's body strictly; no body is an empty object.
 func decode(x *call, into any) error {
-	content, err := io.ReadAll(x.request.Body)
-	if err != nil {
-		if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return fault.Newf(fault.PayloadTooLarge, "The body is larger than %d KiB.", tooLarge.Limit>>10)
-		}
-		return fault.New(fault.InvalidRequest, "The body could not be read.").Because(err)
-	}
-	if len(content) == 0 {
-		return nil // what a field requires is judged later
+	content, err := readBody(x)
+	if err != nil || len(content) == 0 {
+		return err // what a field requires is judged later
 	}
 	return jsonbody.Decode(content, into)
+}
+
+func readBody(x *call) ([]byte, error) {
+	content, err := io.ReadAll(x.request.Body)
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, fault.Newf(fault.PayloadTooLarge, "The body is larger than %d KiB.", tooLarge.Limit>>10)
+	}
+	if err != nil {
+		return nil, fault.New(fault.InvalidRequest, "The body could not be read.").Because(err)
+	}
+	return content, nil
 }

@@ -55,7 +55,7 @@ func (w *world) changes() map[string]func() audited {
 		must(failed(budi.Credit(ctx, id, large)))
 		return id
 	}
-	pause := adminapi.Pause{MerchantID: platform, What: "transfers", Mode: "test"}
+	pause := tenants.Pause{MerchantID: tenants.Platform, What: "transfers", Mode: "test"}
 	limits := adminapi.LimitChange{Limits: []adminapi.NewLimit{{Name: adminapi.LimitDay, Amount: new(int64(5))}}, Reason: "why"}
 	pushed := func() string {
 		v, err := budi.PushPolicy(ctx, adminapi.NewPolicy{Files: map[string]string{"data.json": "{}"}, Message: "why"})
@@ -134,7 +134,7 @@ func (w *world) changes() map[string]func() audited {
 		},
 		"POST /admin/merchants/{merchant}/connections/{provider}/remove": func() audited {
 			id := connected()
-			must(failed(budi.Pause(ctx, adminapi.Pause{MerchantID: id, What: "connection", Provider: "bank", Mode: "live", Reason: "why"})))
+			must(failed(adminapi.SetPause.Call(ctx, budi, tenants.Pause{MerchantID: tenants.MerchantID(id), What: "connection", Provider: "bank", Mode: "live", Reason: "why"})))
 			w.ahead.Add(int64(10 * time.Second)) // until all replicas know it
 			return of(id, "connection.remove", func(a *adminapi.Client) error {
 				return failed(a.RemoveConnection(ctx, id, "bank", adminapi.ConnectionRemoval{Mode: "live", Reason: "why"}))
@@ -185,11 +185,11 @@ func (w *world) changes() map[string]func() audited {
 			})
 		},
 		"POST /admin/pauses": func() audited {
-			return of(platform, "transfers.pause", func(a *adminapi.Client) error { return failed(a.Pause(ctx, pause)) })
+			return of(platform, "transfers.pause", func(a *adminapi.Client) error { return failed(adminapi.SetPause.Call(ctx, a, pause)) })
 		},
 		"POST /admin/pauses/end": func() audited {
-			must(failed(budi.Pause(ctx, pause)))
-			return of(platform, "transfers.resume", func(a *adminapi.Client) error { return failed(a.EndPause(ctx, pause)) })
+			must(failed(adminapi.SetPause.Call(ctx, budi, pause)))
+			return of(platform, "transfers.resume", func(a *adminapi.Client) error { return failed(adminapi.EndPause.Call(ctx, a, pause)) })
 		},
 		"POST /admin/exceptions/resolve": func() audited {
 			id := shop()
@@ -218,7 +218,7 @@ func (w *world) changes() map[string]func() audited {
 			must(failed(w.store.Import(ctx, now, statement, []movement.ImportedLine{line}, "1", now)))
 			must(failed(w.store.Match(ctx, now, statement, []movement.Match{{Payment: "rrn-1", State: movement.LineUnmatched}})))
 			return of(id, "statement.assign", func(a *adminapi.Client) error {
-				return failed(a.Assign(ctx, m.ID.String(), adminapi.NewAssignment{Payment: "rrn-1", Reason: "why"}))
+				return failed(adminapi.AssignStatementLine.Call(ctx, a, adminapi.NewAssignment{Movement: m.ID.String(), Payment: "rrn-1", Reason: "why"}))
 			})
 		},
 		"POST /admin/recovery/open": func() audited {
@@ -232,16 +232,20 @@ func (w *world) changes() map[string]func() audited {
 		},
 		"POST /admin/operator-tokens": func() audited {
 			return of(platform, "operator.token.create", func(a *adminapi.Client) error {
-				return failed(a.CreateOperatorToken(ctx, adminapi.NewOperatorToken{Name: "citra", Role: "read"}))
+				return failed(adminapi.CreateOperatorToken.Call(ctx, a, adminapi.NewOperatorToken{Name: "citra", Role: "read"}))
 			})
 		},
 		"POST /admin/operator-tokens/{operator}/rotate": func() audited {
-			must(failed(budi.CreateOperatorToken(ctx, adminapi.NewOperatorToken{Name: "dewi", Role: "read"})))
-			return of(platform, "operator.token.rotate", func(a *adminapi.Client) error { return failed(a.RotateOperatorToken(ctx, "dewi", adminapi.Rotation{})) })
+			must(failed(adminapi.CreateOperatorToken.Call(ctx, budi, adminapi.NewOperatorToken{Name: "dewi", Role: "read"})))
+			return of(platform, "operator.token.rotate", func(a *adminapi.Client) error {
+				return failed(adminapi.RotateOperatorToken.Call(ctx, a, adminapi.OperatorRotation{Name: "dewi", Rotation: adminapi.Rotation{}}))
+			})
 		},
 		"POST /admin/operator-tokens/{operator}/revoke": func() audited {
-			must(failed(budi.CreateOperatorToken(ctx, adminapi.NewOperatorToken{Name: "eka", Role: "read"})))
-			return of(platform, "operator.token.revoke", func(a *adminapi.Client) error { return failed(a.RevokeOperatorTokens(ctx, "eka", "why")) })
+			must(failed(adminapi.CreateOperatorToken.Call(ctx, budi, adminapi.NewOperatorToken{Name: "eka", Role: "read"})))
+			return of(platform, "operator.token.revoke", func(a *adminapi.Client) error {
+				return failed(adminapi.RevokeOperatorTokens.Call(ctx, a, adminapi.OperatorRevocation{Name: "eka", Reason: adminapi.Reason{Reason: "why"}}))
+			})
 		},
 		"POST /admin/policies": func() audited {
 			return of(platform, "policy.push", func(a *adminapi.Client) error {

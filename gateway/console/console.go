@@ -70,6 +70,7 @@ type Console struct {
 	log      *slog.Logger
 	failures *limit.Failures
 	mux      *http.ServeMux
+	acts     map[string]adminapi.Act // by route
 	offered  atomic.Pointer[offered]
 	pages    http.Handler
 	version  string     // name of the header of the contract's version
@@ -91,7 +92,7 @@ func New(config Config, deps Dependencies) (*Console, error) {
 		config.Svc = "Svc"
 	}
 	c := &Console{
-		config: config, deps: deps, log: deps.Log, failures: limit.NewFailures(), mux: http.NewServeMux(),
+		config: config, deps: deps, log: deps.Log, failures: limit.NewFailures(), mux: http.NewServeMux(), acts: map[string]adminapi.Act{},
 		version: "X-" + config.Svc + "-Version",
 	}
 	if err := c.Admit(config.Access); err != nil {
@@ -154,9 +155,39 @@ func (c *Console) routes() {
 	c.mux.Handle("GET /metrics", c.deps.Metrics.handler)
 	for pattern, handle := range c.handlers() {
 		c.mux.HandleFunc(pattern, c.admin(handle))
+		c.acts[pattern] = adminapi.Act{Route: pattern, Takes: permissions[pattern], Platform: ofPlatform[pattern]}
 	}
+	serve(c, adminapi.ListPauses, c.listPauses)
+	serve(c, adminapi.SetPause, c.setPause)
+	serve(c, adminapi.EndPause, c.endPause)
+	serve(c, adminapi.ListOperatorTokens, c.listOperatorTokens)
+	serve(c, adminapi.CreateOperatorToken, c.createOperatorToken)
+	serve(c, adminapi.RotateOperatorToken, c.rotateOperatorToken)
+	serve(c, adminapi.RevokeOperatorTokens, c.revokeOperatorTokens)
+	serve(c, adminapi.ListStatementLines, c.listStatementLines)
+	serve(c, adminapi.AssignStatementLine, c.assignStatementLine)
 	c.mux.HandleFunc("POST "+impactPath, c.tryOnPast)
+	c.acts["POST "+impactPath] = adminapi.Act{Route: "POST " + impactPath, Takes: adminapi.ChangePolicy}
 	c.mux.HandleFunc(nowhere, c.nothingHere)
+}
+
+// serve has an endpoint answered by a function.
+func serve[In, Out any](c *Console, e adminapi.Endpoint[In, Out], handle func(*call, In) (Out, error)) {
+	c.acts[e.Route] = e.Act
+	c.mux.HandleFunc(e.Route, c.admin(func(x *call) (any, error) {
+		var content []byte
+		if x.request.Method != http.MethodGet {
+			var err error
+			if content, err = readBody(x); err != nil {
+				return nil, err
+			}
+		}
+		in, err := e.Decode(x.request, content)
+		if err != nil {
+			return nil, err
+		}
+		return handle(x, in)
+	}))
 }
 
 // handlers are the routes that answer with data. What each needs of an operator's role
@@ -194,17 +225,12 @@ func (c *Console) handlers() map[string]func(*call) (any, error) {
 		"GET /admin/merchants/{merchant}/find":                           c.findOf,
 		"POST /admin/merchants/{merchant}/limits":                        body(c.setLimits),
 		"POST /admin/merchants/{merchant}/limits/{limit}/remove":         body(c.removeLimit),
-		"GET /admin/merchants/{merchant}/statement-lines":                c.listStatementLines,
-		"POST /admin/movements/{movement}/assign":                        body(c.assignStatementLine),
 		"GET /admin/waiting":                                             c.listAllWaiting,
 		"GET /admin/traffic":                                             c.showTraffic,
 		"GET /admin/ledger/waiting":                                      c.listWaiting,
 		"POST /admin/ledger/approve":                                     body(c.approve),
 		"POST /admin/ledger/reject":                                      body(c.reject),
 		"GET /admin/ledger/check":                                        c.checkLedger,
-		"GET /admin/pauses":                                              c.listPauses,
-		"POST /admin/pauses":                                             body(c.pause),
-		"POST /admin/pauses/end":                                         body(c.endPause),
 		"POST /admin/merchants/{merchant}/connections/{provider}/remove": body(c.removeConnection),
 		"GET /admin/exceptions":                                          c.listExceptions,
 		"POST /admin/exceptions/resolve":                                 body(c.resolveException),
@@ -224,10 +250,6 @@ func (c *Console) handlers() map[string]func(*call) (any, error) {
 		"POST /admin/movements/{movement}/override":                      body(c.overrideMovement),
 		"POST /admin/policy/test":                                        c.judged(body(c.testPolicy)),
 		"POST /admin/policy/try":                                         c.judged(body(c.tryPolicy)),
-		"GET /admin/operator-tokens":                                     c.listOperatorTokens,
-		"POST /admin/operator-tokens":                                    body(c.createOperatorToken),
-		"POST /admin/operator-tokens/{operator}/rotate":                  body(c.rotateOperatorToken),
-		"POST /admin/operator-tokens/{operator}/revoke":                  body(c.revokeOperatorTokens),
 		"GET /admin/find":                                                c.find,
 		"GET /admin/replicas":                                            c.listReplicas,
 		"GET /admin/policies":                                            c.listPolicies,
@@ -288,7 +310,10 @@ func (c *Console) answer(w http.ResponseWriter, r *http.Request, id string) {
 	if ofOperators(r) {
 		_, pattern := c.mux.Handler(r)
 		who := identityOf(r)
-		err := mayUse(who, pattern)
+		var err error
+		if pattern != nowhere {
+			err = who.needs(c.acts[pattern].Takes)
+		}
 		if err == nil && !who.reaches(r.URL.Path) {
 			err = fault.New(fault.NotFound, "There is no such path.")
 		}
@@ -318,7 +343,7 @@ func largest(r *http.Request) int64 {
 func (c *Console) admin(handle func(*call) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		x := c.call(w, r)
-		if x.merchant() == tenants.Platform && !ofPlatform[r.Pattern] {
+		if x.merchant() == tenants.Platform && !c.acts[r.Pattern].Platform {
 			c.fail(w, r, x.id, platformRefused())
 			return
 		}

@@ -1,24 +1,24 @@
 package console
 
-import "maps"
-
-// HandledRoutes are the routes under /admin/ that have a handler, and PermittedRoutes
-// those that the table of roles knows.
+// HandledRoutes are the routes under /admin/ that the console answers.
 func (c *Console) HandledRoutes() []string {
-	routes := []string{"POST " + impactPath}
-	for route := range maps.Keys(c.handlers()) {
-		routes = append(routes, route)
-	}
-	return routes
-}
-
-func PermittedRoutes() []string {
 	var routes []string
-	for route := range maps.Keys(permissions) {
+	for route := range c.acts {
 		routes = append(routes, route)
 	}
 	return routes
 }
 
-// MayUse is mayUse.
-var MayUse = mayUse
+// UnpermittedRoutes are those that say nothing of an operator's role.
+func (c *Console) UnpermittedRoutes() []string {
+	var routes []string
+	for route, act := range c.acts {
+		if act.Takes == "" {
+			routes = append(routes, route)
+		}
+	}
+	return routes
+}
+
+// Needs is Identity.needs.
+var Needs = Identity.needs

@@ -321,7 +321,7 @@ func (c *Console) accountDocument(a *tenants.Account, now time.Time) adminapi.Me
 	for _, key := range a.Keys() {
 		out.Keys = append(out.Keys, keyDocument(key, now))
 	}
-	out.Pauses = pauseDocuments(a.Merchant().Pauses)
+	out.Pauses = a.Merchant().Pauses
 	for _, connection := range a.Connections() {
 		shown := c.connectionDocument(connection)
 		shown.Fields = c.fieldsOf(connection)

@@ -81,7 +81,7 @@ func (c *Console) ofConfiguration(name string) bool {
 	return slices.ContainsFunc(c.access.Load().Operators, func(o Operator) bool { return o.Name == name })
 }
 
-func (c *Console) listOperatorTokens(x *call) (any, error) {
+func (c *Console) listOperatorTokens(x *call, _ adminapi.None) ([]adminapi.OperatorToken, error) {
 	tokens, err := c.deps.Operators.OperatorTokens(x.request.Context())
 	if err != nil {
 		return nil, err
@@ -89,56 +89,56 @@ func (c *Console) listOperatorTokens(x *call) (any, error) {
 	return c.tokenDocuments(tokens, x.now)
 }
 
-func (c *Console) createOperatorToken(x *call, wanted adminapi.NewOperatorToken) (any, error) {
+func (c *Console) createOperatorToken(x *call, wanted adminapi.NewOperatorToken) (adminapi.CreatedOperatorToken, error) {
 	role, err := ParseRole(wanted.Role)
 	if err != nil {
-		return nil, fault.Invalid("role", err.Error())
+		return adminapi.CreatedOperatorToken{}, fault.Invalid("role", err.Error())
 	}
 	switch {
 	case !plain(wanted.Name, 1, maxOperator) || strings.TrimSpace(wanted.Name) != wanted.Name:
-		return nil, fault.Invalid("name", "must have 1 to 100 characters, without control characters and spaces around it")
+		return adminapi.CreatedOperatorToken{}, fault.Invalid("name", "must have 1 to 100 characters, without control characters and spaces around it")
 	case slices.Contains(gatewaysOwn, wanted.Name):
-		return nil, fault.Invalid("name", "must not be the gateway's own in the audit")
+		return adminapi.CreatedOperatorToken{}, fault.Invalid("name", "must not be the gateway's own in the audit")
 	case c.ofConfiguration(wanted.Name):
-		return nil, fault.Invalid("name", "must not be that of an operator of the configuration")
+		return adminapi.CreatedOperatorToken{}, fault.Invalid("name", "must not be that of an operator of the configuration")
 	}
 	t := store.OperatorToken{Name: wanted.Name, Role: string(role), Inputs: wanted.Inputs, CreatedBy: x.operator.Name}
 	if wanted.Expires != "" {
 		life, err := time.ParseDuration(wanted.Expires)
 		if err != nil || life < minExpires || life > maxExpires {
-			return nil, fault.Invalid("expires", `must be a duration from "1m" to "43800h"`)
+			return adminapi.CreatedOperatorToken{}, fault.Invalid("expires", `must be a duration from "1m" to "43800h"`)
 		}
 		t.ExpiresAt = new(x.now.Add(life).UTC().Truncate(time.Microsecond))
 	}
 	token, err := c.drawToken(&t, x.now)
 	if err != nil {
-		return nil, err
+		return adminapi.CreatedOperatorToken{}, err
 	}
 	err = c.deps.Operators.CreateOperatorToken(x.request.Context(), x.audit("operator.token.create", tokenDetail(t)), t)
 	if errors.Is(err, store.ErrOperatorNamed) {
-		return nil, fault.Invalid("name", "must not be that of an operator who has a token: rotate it, or revoke it first")
+		return adminapi.CreatedOperatorToken{}, fault.Invalid("name", "must not be that of an operator who has a token: rotate it, or revoke it first")
 	}
 	return c.createdToken(t, token, err)
 }
 
 // rotateOperatorToken replaces the newest token of an operator. The new one has the same
 // rights, and as long to live as that one had.
-func (c *Console) rotateOperatorToken(x *call, wanted adminapi.Rotation) (any, error) {
-	overlap, err := overlapOf(wanted)
+func (c *Console) rotateOperatorToken(x *call, wanted adminapi.OperatorRotation) (adminapi.CreatedOperatorToken, error) {
+	overlap, err := overlapOf(wanted.Rotation)
 	if err != nil {
-		return nil, err
+		return adminapi.CreatedOperatorToken{}, err
 	}
-	tokens, err := c.tokensOf(x)
+	tokens, err := c.tokensOf(x, wanted.Name)
 	if err != nil {
-		return nil, err
+		return adminapi.CreatedOperatorToken{}, err
 	}
 	old := tokens[0]
 	signed, err := c.signed(old)
 	if err != nil {
-		return nil, err
+		return adminapi.CreatedOperatorToken{}, err
 	}
 	if !old.Usable(x.now) || !signed {
-		return nil, fault.Invalid("name", "names an operator whose token is revoked, expired or not signed; create a new one")
+		return adminapi.CreatedOperatorToken{}, fault.Invalid("name", "names an operator whose token is revoked, expired or not signed; create a new one")
 	}
 	next := store.OperatorToken{Name: old.Name, Role: old.Role, Inputs: old.Inputs, CreatedBy: x.operator.Name}
 	if old.ExpiresAt != nil {
@@ -146,7 +146,7 @@ func (c *Console) rotateOperatorToken(x *call, wanted adminapi.Rotation) (any, e
 	}
 	token, err := c.drawToken(&next, x.now)
 	if err != nil {
-		return nil, err
+		return adminapi.CreatedOperatorToken{}, err
 	}
 	end := x.now.Add(overlap).UTC().Truncate(time.Microsecond)
 	retiring := old
@@ -154,7 +154,7 @@ func (c *Console) rotateOperatorToken(x *call, wanted adminapi.Rotation) (any, e
 		retiring.ExpiresAt = &end
 	}
 	if retiring.MAC, err = c.deps.Vault.SealPolicy(retiring.Digest()); err != nil {
-		return nil, err
+		return adminapi.CreatedOperatorToken{}, err
 	}
 	audit := x.audit("operator.token.rotate", tokenDetail(next)+", overlap "+overlap.String())
 	err = c.deps.Operators.RotateOperatorToken(x.request.Context(), audit, next, retiring, old.MAC)
@@ -162,11 +162,11 @@ func (c *Console) rotateOperatorToken(x *call, wanted adminapi.Rotation) (any, e
 }
 
 // revokeOperatorTokens ends all tokens of an operator, also those that a rotation has left.
-func (c *Console) revokeOperatorTokens(x *call, why adminapi.Reason) (any, error) {
-	if err := checkReason(why.Reason); err != nil {
+func (c *Console) revokeOperatorTokens(x *call, wanted adminapi.OperatorRevocation) ([]adminapi.OperatorToken, error) {
+	if err := checkReason(wanted.Reason.Reason); err != nil {
 		return nil, err
 	}
-	tokens, err := c.tokensOf(x)
+	tokens, err := c.tokensOf(x, wanted.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -185,8 +185,8 @@ func (c *Console) revokeOperatorTokens(x *call, why adminapi.Reason) (any, error
 	}
 	if len(ended) > 0 {
 		detail := "name " + tokens[0].Name
-		if why.Reason != "" {
-			detail += ": " + why.Reason
+		if wanted.Reason.Reason != "" {
+			detail += ": " + wanted.Reason.Reason
 		}
 		if err := c.deps.Operators.EndOperatorTokens(x.request.Context(), x.audit("operator.token.revoke", detail), ended); err != nil {
 			return nil, movedMeanwhile(err)
@@ -202,14 +202,13 @@ func movedMeanwhile(err error) error {
 	return err
 }
 
-// tokensOf are the tokens of the operator that the path names, the newest first; there is
+// tokensOf are the tokens of the operator of a name, the newest first; there is
 // one at least.
-func (c *Console) tokensOf(x *call) ([]store.OperatorToken, error) {
+func (c *Console) tokensOf(x *call, name string) ([]store.OperatorToken, error) {
 	all, err := c.deps.Operators.OperatorTokens(x.request.Context())
 	if err != nil {
 		return nil, err
 	}
-	name := x.request.PathValue("operator")
 	tokens := slices.DeleteFunc(all, func(t store.OperatorToken) bool { return t.Name != name })
 	if len(tokens) == 0 && c.ofConfiguration(name) {
 		return nil, fault.New(fault.NotFound, "This operator stands in the configuration, and is changed there.")
@@ -228,9 +227,9 @@ func (c *Console) drawToken(t *store.OperatorToken, now time.Time) (token string
 	return token, err
 }
 
-func (c *Console) createdToken(t store.OperatorToken, token string, err error) (any, error) {
+func (c *Console) createdToken(t store.OperatorToken, token string, err error) (adminapi.CreatedOperatorToken, error) {
 	if err != nil {
-		return nil, err
+		return adminapi.CreatedOperatorToken{}, err
 	}
 	document, err := c.tokenDocument(t, t.CreatedAt)
 	return adminapi.CreatedOperatorToken{OperatorToken: document, Token: token}, err

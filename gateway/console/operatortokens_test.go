@@ -11,6 +11,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // comesIn tells whether a token opens the admin API.
@@ -25,7 +26,7 @@ func (w *world) comesIn(token string) bool {
 
 func (w *world) operator(name string, role console.Role, expires string) adminapi.CreatedOperatorToken {
 	w.Helper()
-	made, err := w.CreateOperatorToken(w.Context(), adminapi.NewOperatorToken{Name: name, Role: string(role), Expires: expires})
+	made, err := adminapi.CreateOperatorToken.Call(w.Context(), w, adminapi.NewOperatorToken{Name: name, Role: string(role), Expires: expires})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -41,12 +42,12 @@ func TestAnOperatorsTokenHasItsRole(t *testing.T) {
 	}
 	id := w.merchant().MerchantID
 	sari := adminapi.NewClient(w.url, made.Token)
-	if _, err := sari.Pause(t.Context(), adminapi.Pause{MerchantID: id, What: "transfers"}); err != nil {
+	if _, err := adminapi.SetPause.Call(t.Context(), sari, tenants.Pause{MerchantID: tenants.MerchantID(id), What: "transfers"}); err != nil {
 		t.Errorf("what support may: %v", err)
 	}
 	_, err := sari.SetTier(t.Context(), id, adminapi.TierChange{Tier: "growth"})
 	w.refused(err, http.StatusForbidden, "")
-	_, err = sari.CreateOperatorToken(t.Context(), adminapi.NewOperatorToken{Name: "eve", Role: "admin"})
+	_, err = adminapi.CreateOperatorToken.Call(t.Context(), sari, adminapi.NewOperatorToken{Name: "eve", Role: "admin"})
 	w.refused(err, http.StatusForbidden, "")
 	if got := w.actions(id); !slices.Contains(got, "sari transfers.pause") {
 		t.Errorf("audit %q", got)
@@ -54,7 +55,7 @@ func TestAnOperatorsTokenHasItsRole(t *testing.T) {
 	if logged := w.logs.String(); strings.Contains(logged, made.Token) {
 		t.Error("the token is in the log")
 	}
-	listed, err := w.OperatorTokens(t.Context())
+	listed, err := adminapi.ListOperatorTokens.Call(t.Context(), w, adminapi.None{})
 	if err != nil || len(listed) != 1 || listed[0] != made.OperatorToken || strings.Contains(mustJSON(t, listed), made.Token) {
 		t.Errorf("listed %+v, %v", listed, err)
 	}
@@ -64,7 +65,7 @@ func TestARevokedTokenEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	first := w.operator("sari", console.RoleRead, "")
-	second, err := w.RotateOperatorToken(t.Context(), "sari", adminapi.Rotation{Overlap: "1h"})
+	second, err := adminapi.RotateOperatorToken.Call(t.Context(), w, adminapi.OperatorRotation{Name: "sari", Rotation: adminapi.Rotation{Overlap: "1h"}})
 	if err != nil || second.Role != "read" || second.Token == first.Token {
 		t.Fatalf("rotated %+v, %v", second, err)
 	}
@@ -76,14 +77,14 @@ func TestARevokedTokenEndsAtOnce(t *testing.T) {
 		t.Error("after the overlap the next one alone comes in")
 	}
 	w.ahead.Store(0)
-	ended, err := w.RevokeOperatorTokens(t.Context(), "sari", "left")
+	ended, err := adminapi.RevokeOperatorTokens.Call(t.Context(), w, adminapi.OperatorRevocation{Name: "sari", Reason: adminapi.Reason{Reason: "left"}})
 	if err != nil || len(ended) != 2 || ended[0].Usable || ended[1].Usable || w.comesIn(first.Token) || w.comesIn(second.Token) {
 		t.Errorf("revoked %+v, %v", ended, err)
 	}
-	if again, err := w.RevokeOperatorTokens(t.Context(), "sari", ""); err != nil || !again[0].RevokedAt.Equal(*ended[0].RevokedAt) {
+	if again, err := adminapi.RevokeOperatorTokens.Call(t.Context(), w, adminapi.OperatorRevocation{Name: "sari", Reason: adminapi.Reason{Reason: ""}}); err != nil || !again[0].RevokedAt.Equal(*ended[0].RevokedAt) {
 		t.Errorf("revoked again %+v, %v", again, err)
 	}
-	_, err = w.RotateOperatorToken(t.Context(), "sari", adminapi.Rotation{})
+	_, err = adminapi.RotateOperatorToken.Call(t.Context(), w, adminapi.OperatorRotation{Name: "sari", Rotation: adminapi.Rotation{}})
 	w.refused(err, http.StatusBadRequest, "name")
 	if !w.comesIn(w.operator("sari", console.RoleRead, "").Token) {
 		t.Error("an operator who comes back does not come in")
@@ -99,7 +100,7 @@ func TestATokenExpires(t *testing.T) {
 	w := newWorld(t)
 	made := w.operator("sari", console.RoleRead, "2h")
 	w.ahead.Store(int64(90 * time.Minute))
-	next, err := w.RotateOperatorToken(t.Context(), "sari", adminapi.Rotation{Overlap: "24h"})
+	next, err := adminapi.RotateOperatorToken.Call(t.Context(), w, adminapi.OperatorRotation{Name: "sari", Rotation: adminapi.Rotation{Overlap: "24h"}})
 	if err != nil || next.ExpiresAt.Sub(next.CreatedAt) != 2*time.Hour {
 		t.Errorf("rotated %+v, %v", next, err)
 	}
@@ -128,14 +129,14 @@ func TestWhoCanBeNoOperator(t *testing.T) {
 		"no time":              {adminapi.NewOperatorToken{Name: "tuti", Role: "read", Expires: "soon"}, "expires"},
 		"a second":             {adminapi.NewOperatorToken{Name: "tuti", Role: "read", Expires: "1s"}, "expires"},
 	} {
-		_, err := w.CreateOperatorToken(t.Context(), c.wanted)
+		_, err := adminapi.CreateOperatorToken.Call(t.Context(), w, c.wanted)
 		if failure := w.refused(err, http.StatusBadRequest, c.field); t.Failed() {
 			t.Fatalf("%s: %v", name, failure)
 		}
 	}
-	_, err := w.RotateOperatorToken(t.Context(), "nobody", adminapi.Rotation{})
+	_, err := adminapi.RotateOperatorToken.Call(t.Context(), w, adminapi.OperatorRotation{Name: "nobody", Rotation: adminapi.Rotation{}})
 	w.refused(err, http.StatusNotFound, "")
-	_, err = w.RevokeOperatorTokens(t.Context(), "budi", "")
+	_, err = adminapi.RevokeOperatorTokens.Call(t.Context(), w, adminapi.OperatorRevocation{Name: "budi", Reason: adminapi.Reason{Reason: ""}})
 	if failure := w.refused(err, http.StatusNotFound, ""); !strings.Contains(failure.Message, "configuration") {
 		t.Errorf("told %q", failure.Message)
 	}

@@ -17,20 +17,20 @@ func TestPauses(t *testing.T) {
 	if _, err := w.SetConnection(ctx, id, "bank", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(`{"api_key":"k-secret"}`)}); err != nil {
 		t.Fatal(err)
 	}
-	connection := adminapi.Pause{MerchantID: id, What: "connection", Provider: "bank", Mode: "live", Reason: "leaked"}
-	all := []adminapi.Pause{
-		connection, {MerchantID: id, What: "transfers"}, {MerchantID: "platform", What: "provider", Provider: "bank", Mode: "test"},
+	connection := tenants.Pause{MerchantID: tenants.MerchantID(id), What: "connection", Provider: "bank", Mode: "live", Reason: "leaked"}
+	all := []tenants.Pause{
+		connection, {MerchantID: tenants.MerchantID(id), What: "transfers"}, {MerchantID: "platform", What: "provider", Provider: "bank", Mode: "test"},
 		{MerchantID: "platform", What: "transfers", Mode: "live"},
 	}
 	for _, p := range all {
-		if set, err := w.Pause(ctx, p); err != nil || set.SetBy != "ayu" || set.SetAt == nil {
+		if set, err := adminapi.SetPause.Call(ctx, w, p); err != nil || set.SetBy != "ayu" || set.SetAt.IsZero() {
 			t.Errorf("%+v: %+v, %v", p, set, err)
 		}
-		if _, err := w.Pause(ctx, p); err != nil { // again
+		if _, err := adminapi.SetPause.Call(ctx, w, p); err != nil { // again
 			t.Errorf("%+v again: %v", p, err)
 		}
 	}
-	if listed, err := w.Pauses(ctx); err != nil || len(listed) != len(all) {
+	if listed, err := adminapi.ListPauses.Call(ctx, w, adminapi.None{}); err != nil || len(listed) != len(all) {
 		t.Errorf("listed %+v, %v", listed, err)
 	}
 	shown, err := w.Merchant(ctx, id)
@@ -45,13 +45,13 @@ func TestPauses(t *testing.T) {
 		t.Error("this replica does not know it at once")
 	}
 	for _, p := range all {
-		if _, err := w.EndPause(ctx, p); err != nil {
+		if _, err := adminapi.EndPause.Call(ctx, w, p); err != nil {
 			t.Errorf("%+v: %v", p, err)
 		}
-		_, err := w.EndPause(ctx, p)
+		_, err := adminapi.EndPause.Call(ctx, w, p)
 		w.refused(err, http.StatusNotFound, "")
 	}
-	if listed, err := w.Pauses(ctx); err != nil || len(listed) != 0 {
+	if listed, err := adminapi.ListPauses.Call(ctx, w, adminapi.None{}); err != nil || len(listed) != 0 {
 		t.Errorf("listed %+v, %v", listed, err)
 	}
 	want := []string{
@@ -68,22 +68,22 @@ func TestPausesThatNobodyMeant(t *testing.T) {
 	w := newWorld(t)
 	id := w.merchant().MerchantID
 	for name, c := range map[string]struct {
-		pause  adminapi.Pause
+		pause  tenants.Pause
 		status int
 		field  string
 	}{
-		"no merchant":               {adminapi.Pause{MerchantID: "mer_none", What: "transfers"}, http.StatusNotFound, ""},
-		"no connection":             {adminapi.Pause{MerchantID: id, What: "connection", Provider: "bank", Mode: "live"}, http.StatusNotFound, ""},
-		"a connection in no mode":   {adminapi.Pause{MerchantID: id, What: "connection", Provider: "bank"}, http.StatusBadRequest, "mode"},
-		"no mode of ours":           {adminapi.Pause{MerchantID: id, What: "transfers", Mode: "both"}, http.StatusBadRequest, "mode"},
-		"no provider":               {adminapi.Pause{MerchantID: "platform", What: "provider", Provider: "none"}, http.StatusNotFound, ""},
-		"a provider of a merchant":  {adminapi.Pause{MerchantID: id, What: "provider", Provider: "bank"}, http.StatusBadRequest, "merchant_id"},
-		"transfers at one provider": {adminapi.Pause{MerchantID: id, What: "transfers", Provider: "bank"}, http.StatusBadRequest, "provider"},
-		"nothing":                   {adminapi.Pause{MerchantID: id, What: "all"}, http.StatusBadRequest, "what"},
+		"no merchant":               {tenants.Pause{MerchantID: "mer_none", What: "transfers"}, http.StatusNotFound, ""},
+		"no connection":             {tenants.Pause{MerchantID: tenants.MerchantID(id), What: "connection", Provider: "bank", Mode: "live"}, http.StatusNotFound, ""},
+		"a connection in no mode":   {tenants.Pause{MerchantID: tenants.MerchantID(id), What: "connection", Provider: "bank"}, http.StatusBadRequest, "mode"},
+		"no mode of ours":           {tenants.Pause{MerchantID: tenants.MerchantID(id), What: "transfers", Mode: "both"}, http.StatusBadRequest, "mode"},
+		"no provider":               {tenants.Pause{MerchantID: "platform", What: "provider", Provider: "none"}, http.StatusNotFound, ""},
+		"a provider of a merchant":  {tenants.Pause{MerchantID: tenants.MerchantID(id), What: "provider", Provider: "bank"}, http.StatusBadRequest, "merchant_id"},
+		"transfers at one provider": {tenants.Pause{MerchantID: tenants.MerchantID(id), What: "transfers", Provider: "bank"}, http.StatusBadRequest, "provider"},
+		"nothing":                   {tenants.Pause{MerchantID: tenants.MerchantID(id), What: "all"}, http.StatusBadRequest, "what"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := w.Pause(t.Context(), c.pause)
+			_, err := adminapi.SetPause.Call(t.Context(), w, c.pause)
 			w.refused(err, c.status, c.field)
 		})
 	}
@@ -102,13 +102,13 @@ func TestRemovedConnectionIsPausedFirst(t *testing.T) {
 	removal := adminapi.ConnectionRemoval{Mode: "live", Reason: "left"}
 	_, err := w.RemoveConnection(ctx, id, "bank", removal)
 	w.refused(err, http.StatusBadRequest, "")
-	if _, err := w.Pause(ctx, adminapi.Pause{MerchantID: id, What: "connection", Provider: "bank", Mode: "live"}); err != nil {
+	if _, err := adminapi.SetPause.Call(ctx, w, tenants.Pause{MerchantID: tenants.MerchantID(id), What: "connection", Provider: "bank", Mode: "live"}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = w.RemoveConnection(ctx, id, "bank", removal) // other replicas may begin on it still
 	w.refused(err, http.StatusBadRequest, "")
 	w.ahead.Store(int64(5 * time.Second))
-	if _, err := w.Pause(ctx, adminapi.Pause{MerchantID: id, What: "connection", Provider: "bank", Mode: "live", Reason: "more"}); err != nil {
+	if _, err := adminapi.SetPause.Call(ctx, w, tenants.Pause{MerchantID: tenants.MerchantID(id), What: "connection", Provider: "bank", Mode: "live", Reason: "more"}); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := w.RemoveConnection(ctx, id, "bank", removal); err != nil || len(left.Connections)+len(left.Pauses) != 0 {
@@ -128,21 +128,21 @@ func TestResumeSaysWhatStillPauses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx, id := t.Context(), w.merchant().MerchantID
-	everybody, own := adminapi.Pause{MerchantID: "platform", What: "transfers"}, adminapi.Pause{MerchantID: id, What: "transfers", Mode: "live"}
-	both := adminapi.Pause{MerchantID: id, What: "transfers"}
-	for _, p := range []adminapi.Pause{everybody, own, both, {MerchantID: "platform", What: "provider", Provider: "bank"}} {
-		if _, err := w.Pause(ctx, p); err != nil {
+	everybody, own := tenants.Pause{MerchantID: "platform", What: "transfers"}, tenants.Pause{MerchantID: tenants.MerchantID(id), What: "transfers", Mode: "live"}
+	both := tenants.Pause{MerchantID: tenants.MerchantID(id), What: "transfers"}
+	for _, p := range []tenants.Pause{everybody, own, both, {MerchantID: "platform", What: "provider", Provider: "bank"}} {
+		if _, err := adminapi.SetPause.Call(ctx, w, p); err != nil {
 			t.Fatal(err)
 		}
 	}
-	ended, err := w.EndPause(ctx, own)
-	if err != nil || len(ended.Still) != 2 || ended.Still[0].MerchantID != id || ended.Still[0].Mode != "" || ended.Still[1].MerchantID != "platform" {
+	ended, err := adminapi.EndPause.Call(ctx, w, own)
+	if err != nil || len(ended.Still) != 2 || ended.Still[0].MerchantID != tenants.MerchantID(id) || ended.Still[0].Mode != "" || ended.Still[1].MerchantID != "platform" {
 		t.Errorf("ended %+v, %v; want those of both modes and of everybody", ended, err)
 	}
-	if ended, err = w.EndPause(ctx, both); err != nil || len(ended.Still) != 1 {
+	if ended, err = adminapi.EndPause.Call(ctx, w, both); err != nil || len(ended.Still) != 1 {
 		t.Errorf("ended %+v, %v; want that of everybody", ended, err)
 	}
-	if ended, err = w.EndPause(ctx, everybody); err != nil || len(ended.Still) != 0 {
+	if ended, err = adminapi.EndPause.Call(ctx, w, everybody); err != nil || len(ended.Still) != 0 {
 		t.Errorf("ended %+v, %v", ended, err)
 	}
 }
@@ -155,7 +155,7 @@ func TestProviderWithoutItsPluginIsPaused(t *testing.T) {
 	w.plugins.mu.Lock()
 	w.plugins.status.Provider = "late"
 	w.plugins.mu.Unlock()
-	if _, err := w.Pause(t.Context(), adminapi.Pause{MerchantID: "platform", What: "provider", Provider: "late"}); err != nil {
+	if _, err := adminapi.SetPause.Call(t.Context(), w, tenants.Pause{MerchantID: "platform", What: "provider", Provider: "late"}); err != nil {
 		t.Error(err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
@@ -20,114 +21,91 @@ const (
 	RoleAdmin   Role = "admin"
 )
 
-// permission is what a route needs.
-type permission string
-
-const (
-	read          permission = "read"
-	sendCallbacks permission = "send callbacks"
-	pauseMerchant permission = "pause a merchant's connections and transfers"
-	revokeKeys    permission = "revoke keys"
-	resolve       permission = "resolve exceptions"
-	moveMoney     permission = "decide about money"
-	changePolicy  permission = "change policies, tiers and limits"
-	administer    permission = "administer"
-)
-
 // roles are the permissions of each role, in the order in which a refusal names them.
 var roles = []struct {
 	role Role
-	may  []permission
+	may  []adminapi.Permission
 }{
-	{RoleRead, []permission{read}},
-	{RoleSupport, []permission{read, sendCallbacks, pauseMerchant, revokeKeys, resolve}},
-	{RoleFinance, []permission{read, resolve, moveMoney}},
-	{RolePolicy, []permission{read, changePolicy}},
-	{RoleAdmin, []permission{read, sendCallbacks, pauseMerchant, revokeKeys, resolve, moveMoney, changePolicy, administer}},
+	{RoleRead, []adminapi.Permission{adminapi.Read}},
+	{RoleSupport, []adminapi.Permission{adminapi.Read, adminapi.SendCallbacks, adminapi.PauseMerchant, adminapi.RevokeKeys, adminapi.Resolve}},
+	{RoleFinance, []adminapi.Permission{adminapi.Read, adminapi.Resolve, adminapi.MoveMoney}},
+	{RolePolicy, []adminapi.Permission{adminapi.Read, adminapi.ChangePolicy}},
+	{RoleAdmin, []adminapi.Permission{adminapi.Read, adminapi.SendCallbacks, adminapi.PauseMerchant, adminapi.RevokeKeys, adminapi.Resolve, adminapi.MoveMoney, adminapi.ChangePolicy, adminapi.Administer}},
 }
 
 // permissions are what the routes under /admin/ need. A route that is missing here is
 // refused to everybody.
-var permissions = map[string]permission{
-	"GET /admin/recovery":                               read,
-	"GET /admin/merchants":                              read,
-	"GET /admin/merchants/{merchant}":                   read,
-	"GET /admin/merchants/{merchant}/audit":             read,
-	"GET /admin/merchants/{merchant}/callbacks":         read,
-	"GET /admin/merchants/{merchant}/callbacks/{event}": read,
-	"GET /admin/merchants/{merchant}/balance":           read,
-	"GET /admin/merchants/{merchant}/account-statement": read,
-	"GET /admin/merchants/{merchant}/quotas":            read,
-	"GET /admin/merchants/{merchant}/limits":            read,
-	"GET /admin/merchants/{merchant}/requests":          read,
-	"GET /admin/merchants/{merchant}/refusals":          read,
-	"GET /admin/merchants/{merchant}/find":              read,
-	"GET /admin/merchants/{merchant}/statement-lines":   read,
-	"GET /admin/waiting":                                read,
-	"GET /admin/traffic":                                read,
-	"GET /admin/ledger/waiting":                         read,
-	"GET /admin/ledger/check":                           read,
-	"GET /admin/pauses":                                 read,
-	"GET /admin/exceptions":                             read,
-	"GET /admin/keyset":                                 read,
-	"GET /admin/plugins":                                read,
-	"GET /admin/plugins/{provider}":                     read,
-	"GET /admin/plugins/{provider}/connection-fields":   read,
-	"GET /admin/plugin-approvals":                       read,
-	"GET /admin/movements/{movement}":                   read,
-	"GET /admin/find":                                   read,
-	"GET /admin/operator-tokens":                        read,
-	"GET /admin/replicas":                               read,
-	"GET /admin/policies":                               read,
-	"GET /admin/policies/{version}":                     read,
-	"GET /admin/policies/{version}/diff/{other}":        read,
-	"GET /admin/policies/activations/{activation}":      read,
+var permissions = map[string]adminapi.Permission{
+	"GET /admin/recovery":                               adminapi.Read,
+	"GET /admin/merchants":                              adminapi.Read,
+	"GET /admin/merchants/{merchant}":                   adminapi.Read,
+	"GET /admin/merchants/{merchant}/audit":             adminapi.Read,
+	"GET /admin/merchants/{merchant}/callbacks":         adminapi.Read,
+	"GET /admin/merchants/{merchant}/callbacks/{event}": adminapi.Read,
+	"GET /admin/merchants/{merchant}/balance":           adminapi.Read,
+	"GET /admin/merchants/{merchant}/account-statement": adminapi.Read,
+	"GET /admin/merchants/{merchant}/quotas":            adminapi.Read,
+	"GET /admin/merchants/{merchant}/limits":            adminapi.Read,
+	"GET /admin/merchants/{merchant}/requests":          adminapi.Read,
+	"GET /admin/merchants/{merchant}/refusals":          adminapi.Read,
+	"GET /admin/merchants/{merchant}/find":              adminapi.Read,
+	"GET /admin/waiting":                                adminapi.Read,
+	"GET /admin/traffic":                                adminapi.Read,
+	"GET /admin/ledger/waiting":                         adminapi.Read,
+	"GET /admin/ledger/check":                           adminapi.Read,
+	"GET /admin/exceptions":                             adminapi.Read,
+	"GET /admin/keyset":                                 adminapi.Read,
+	"GET /admin/plugins":                                adminapi.Read,
+	"GET /admin/plugins/{provider}":                     adminapi.Read,
+	"GET /admin/plugins/{provider}/connection-fields":   adminapi.Read,
+	"GET /admin/plugin-approvals":                       adminapi.Read,
+	"GET /admin/movements/{movement}":                   adminapi.Read,
+	"GET /admin/find":                                   adminapi.Read,
+	"GET /admin/replicas":                               adminapi.Read,
+	"GET /admin/policies":                               adminapi.Read,
+	"GET /admin/policies/{version}":                     adminapi.Read,
+	"GET /admin/policies/{version}/diff/{other}":        adminapi.Read,
+	"GET /admin/policies/activations/{activation}":      adminapi.Read,
 
-	"POST /admin/merchants/{merchant}/callbacks/resend":  sendCallbacks,
-	"POST /admin/merchants/{merchant}/callbacks/test":    sendCallbacks,
-	"POST /admin/pauses":                                 pauseMerchant, // administer where it is of all merchants
-	"POST /admin/pauses/end":                             pauseMerchant, // likewise
-	"POST /admin/merchants/{merchant}/keys/{key}/revoke": revokeKeys,
-	"POST /admin/exceptions/resolve":                     resolve,
+	"POST /admin/merchants/{merchant}/callbacks/resend":  adminapi.SendCallbacks,
+	"POST /admin/merchants/{merchant}/callbacks/test":    adminapi.SendCallbacks,
+	"POST /admin/merchants/{merchant}/keys/{key}/revoke": adminapi.RevokeKeys,
+	"POST /admin/exceptions/resolve":                     adminapi.Resolve,
 
-	"POST /admin/merchants/{merchant}/credit":   moveMoney,
-	"POST /admin/merchants/{merchant}/debit":    moveMoney,
-	"POST /admin/ledger/approve":                moveMoney,
-	"POST /admin/ledger/reject":                 moveMoney,
-	"POST /admin/movements/{movement}/override": moveMoney,
-	"POST /admin/movements/{movement}/assign":   moveMoney,
+	"POST /admin/merchants/{merchant}/credit":   adminapi.MoveMoney,
+	"POST /admin/merchants/{merchant}/debit":    adminapi.MoveMoney,
+	"POST /admin/ledger/approve":                adminapi.MoveMoney,
+	"POST /admin/ledger/reject":                 adminapi.MoveMoney,
+	"POST /admin/movements/{movement}/override": adminapi.MoveMoney,
 
-	"POST /admin/merchants/{merchant}/tier":                  changePolicy,
-	"POST /admin/merchants/{merchant}/labels":                changePolicy,
-	"POST /admin/merchants/{merchant}/limits":                changePolicy,
-	"POST /admin/merchants/{merchant}/limits/{limit}/remove": changePolicy,
-	"POST /admin/policy/test":                                changePolicy,
-	"POST /admin/policy/try":                                 changePolicy,
-	"POST " + impactPath:                                     changePolicy,
-	"POST /admin/policies":                                   changePolicy,
-	"POST /admin/policies/{version}/activate":                changePolicy,
-	"POST /admin/policies/rollback":                          changePolicy,
+	"POST /admin/merchants/{merchant}/tier":                  adminapi.ChangePolicy,
+	"POST /admin/merchants/{merchant}/labels":                adminapi.ChangePolicy,
+	"POST /admin/merchants/{merchant}/limits":                adminapi.ChangePolicy,
+	"POST /admin/merchants/{merchant}/limits/{limit}/remove": adminapi.ChangePolicy,
+	"POST /admin/policy/test":                                adminapi.ChangePolicy,
+	"POST /admin/policy/try":                                 adminapi.ChangePolicy,
+	"POST " + impactPath:                                     adminapi.ChangePolicy,
+	"POST /admin/policies":                                   adminapi.ChangePolicy,
+	"POST /admin/policies/{version}/activate":                adminapi.ChangePolicy,
+	"POST /admin/policies/rollback":                          adminapi.ChangePolicy,
 
-	"POST /admin/recovery/open":                                      administer,
-	"POST /admin/merchants":                                          administer,
-	"POST /admin/merchants/{merchant}/suspend":                       administer,
-	"POST /admin/merchants/{merchant}/resume":                        administer,
-	"POST /admin/merchants/{merchant}/keys":                          administer,
-	"POST /admin/merchants/{merchant}/keys/{key}/rotate":             administer,
-	"PUT /admin/merchants/{merchant}/connections/{provider}":         administer,
-	"POST /admin/merchants/{merchant}/connections/{provider}/remove": administer,
-	"PUT /admin/merchants/{merchant}/callbacks/url":                  administer,
-	"POST /admin/merchants/{merchant}/callbacks/secret":              administer,
-	"POST /admin/operator-tokens":                                    administer,
-	"POST /admin/operator-tokens/{operator}/rotate":                  administer,
-	"POST /admin/operator-tokens/{operator}/revoke":                  administer,
-	"POST /admin/keyset/reseal":                                      administer,
-	"POST /admin/plugin-approvals":                                   administer,
-	"POST /admin/plugin-approvals/{approval}/confirm":                administer,
-	"POST /admin/plugins/{provider}/activate":                        administer,
-	"POST /admin/plugins/{provider}/rollback":                        administer,
-	"POST /admin/plugins/{provider}/remove":                          administer,
-	"POST /admin/plugins/{provider}/restart":                         administer,
+	"POST /admin/recovery/open":                                      adminapi.Administer,
+	"POST /admin/merchants":                                          adminapi.Administer,
+	"POST /admin/merchants/{merchant}/suspend":                       adminapi.Administer,
+	"POST /admin/merchants/{merchant}/resume":                        adminapi.Administer,
+	"POST /admin/merchants/{merchant}/keys":                          adminapi.Administer,
+	"POST /admin/merchants/{merchant}/keys/{key}/rotate":             adminapi.Administer,
+	"PUT /admin/merchants/{merchant}/connections/{provider}":         adminapi.Administer,
+	"POST /admin/merchants/{merchant}/connections/{provider}/remove": adminapi.Administer,
+	"PUT /admin/merchants/{merchant}/callbacks/url":                  adminapi.Administer,
+	"POST /admin/merchants/{merchant}/callbacks/secret":              adminapi.Administer,
+	"POST /admin/keyset/reseal":                                      adminapi.Administer,
+	"POST /admin/plugin-approvals":                                   adminapi.Administer,
+	"POST /admin/plugin-approvals/{approval}/confirm":                adminapi.Administer,
+	"POST /admin/plugins/{provider}/activate":                        adminapi.Administer,
+	"POST /admin/plugins/{provider}/rollback":                        adminapi.Administer,
+	"POST /admin/plugins/{provider}/remove":                          adminapi.Administer,
+	"POST /admin/plugins/{provider}/restart":                         adminapi.Administer,
 }
 
 // nowhere is the pattern of what has no route of its own.
@@ -151,10 +129,10 @@ func ParseRole(name string) (Role, error) {
 }
 
 // has tells whether a role has a permission.
-func (r Role) has(p permission) bool { return slices.Contains(rolesWith(p), r) }
+func (r Role) has(p adminapi.Permission) bool { return slices.Contains(rolesWith(p), r) }
 
 // rolesWith are the roles that have a permission.
-func rolesWith(p permission) []Role {
+func rolesWith(p adminapi.Permission) []Role {
 	var with []Role
 	for _, r := range roles {
 		if slices.Contains(r.may, p) {
@@ -164,16 +142,8 @@ func rolesWith(p permission) []Role {
 	return with
 }
 
-// mayUse refuses an operator a route that the operator's role does not have.
-func mayUse(operator Identity, pattern string) error {
-	if pattern == nowhere {
-		return nil
-	}
-	return operator.needs(permissions[pattern])
-}
-
 // needs refuses an operator whose role lacks a permission, and names those that have it.
-func (i Identity) needs(p permission) error {
+func (i Identity) needs(p adminapi.Permission) error {
 	if i.Role.has(p) {
 		return nil
 	}

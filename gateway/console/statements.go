@@ -1,8 +1,8 @@
 package console
 
 import (
+	"cmp"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -12,21 +12,14 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
 )
 
-func (c *Console) listStatementLines(x *call) (any, error) {
+func (c *Console) listStatementLines(x *call, wanted adminapi.LineFilter) ([]adminapi.StatementLine, error) {
 	account, err := c.account(x)
 	if err != nil {
 		return nil, err
 	}
-	query := x.request.URL.Query()
-	r := movement.LineRange{MerchantID: string(account.ID())}
-	if r.Most, err = pageSize(query.Get("limit")); err != nil {
-		return nil, err
-	}
-	if r.Until, err = timeOf(query, "until", time.Time{}); err != nil {
-		return nil, err
-	}
-	if after := query.Get("after"); after != "" {
-		id, payment, _ := strings.Cut(after, "/")
+	r := movement.LineRange{MerchantID: string(account.ID()), Until: wanted.Until, Most: cmp.Or(wanted.Limit, defaultPage)}
+	if wanted.After != "" {
+		id, payment, _ := strings.Cut(wanted.After, "/")
 		of, err := uuid.Parse(id)
 		if err != nil || payment == "" || r.Until.IsZero() {
 			return nil, fault.Invalid("after", "must be the id of the last one of a page, with its time as until")
@@ -49,23 +42,23 @@ func (c *Console) listStatementLines(x *call) (any, error) {
 
 // assignStatementLine takes the account from the movement: a line of another account
 // can't pay it.
-func (c *Console) assignStatementLine(x *call, wanted adminapi.NewAssignment) (any, error) {
+func (c *Console) assignStatementLine(x *call, wanted adminapi.NewAssignment) (adminapi.Assigned, error) {
 	if !plain(wanted.Reason, 1, maxReason) {
-		return nil, fault.Invalid("reason", "must say in 1 to 500 characters, without control characters, why")
+		return adminapi.Assigned{}, fault.Invalid("reason", "must say in 1 to 500 characters, without control characters, why")
 	}
 	if !plain(wanted.Payment, 1, maxReason) {
-		return nil, fault.Invalid("payment", "is required")
+		return adminapi.Assigned{}, fault.Invalid("payment", "is required")
 	}
-	m, err := c.movementNamed(x, x.request.PathValue("movement"))
+	m, err := c.movementNamed(x, wanted.Movement)
 	if err != nil {
-		return nil, err
+		return adminapi.Assigned{}, err
 	}
 	assigned, err := c.deps.Assign(x.request.Context(), reconcile.Assignment{
 		Account: movement.NewAccountID(m.Provider, m.Owner.Mode, m.ConnectionAccount), Payment: wanted.Payment, Movement: m.ID,
 		Operator: x.operator.Name, Reason: wanted.Reason,
 	})
 	if err != nil {
-		return nil, err
+		return adminapi.Assigned{}, err
 	}
 	return adminapi.Assigned{Movement: m.ID.String(), Payment: wanted.Payment, State: string(assigned.State)}, nil
 }

@@ -94,13 +94,13 @@ func TestStatementLinesAreListedAndAssigned(t *testing.T) {
 	if _, err := w.store.Import(ctx, now, statement, []movement.ImportedLine{row}, "1", now); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := w.StatementLines(ctx, merchant, adminapi.LineFilter{}); err != nil || len(list) != 0 { // it is not matched yet
+	if list, err := adminapi.ListStatementLines.Call(ctx, w, adminapi.LineFilter{MerchantID: tenants.MerchantID(merchant)}); err != nil || len(list) != 0 { // it is not matched yet
 		t.Errorf("%+v, %v", list, err)
 	}
 	if _, err := w.store.Match(ctx, now, statement, []movement.Match{{Payment: "rrn-1", State: movement.LineUnmatched}}); err != nil {
 		t.Fatal(err)
 	}
-	list, err := w.StatementLines(ctx, merchant, adminapi.LineFilter{})
+	list, err := adminapi.ListStatementLines.Call(ctx, w, adminapi.LineFilter{MerchantID: tenants.MerchantID(merchant)})
 	want := adminapi.StatementLine{
 		ID: account.String() + "/rrn-1", Mode: "live", Provider: "wallet2", Payment: "rrn-1", State: "unmatched", Amount: 10_000, Currency: "IDR", At: now, Row: "row-1",
 	}
@@ -108,19 +108,20 @@ func TestStatementLinesAreListedAndAssigned(t *testing.T) {
 		t.Errorf("%+v, %v, want %+v", list, err, want)
 	}
 	for _, wrong := range []adminapi.NewAssignment{{Payment: "rrn-1"}, {Reason: "the payer called"}, {Payment: "rrn-1", Reason: "a\nb"}} {
-		if _, err := w.Assign(ctx, m.ID.String(), wrong); err == nil {
+		wrong.Movement = m.ID.String()
+		if _, err := adminapi.AssignStatementLine.Call(ctx, w, wrong); err == nil {
 			t.Errorf("%+v is taken", wrong)
 		}
 	}
 	for _, id := range []string{movement.NewID().String(), "x"} {
-		if _, err := w.Assign(ctx, id, adminapi.NewAssignment{Payment: "rrn-1", Reason: "why"}); err == nil {
+		if _, err := adminapi.AssignStatementLine.Call(ctx, w, adminapi.NewAssignment{Movement: id, Payment: "rrn-1", Reason: "why"}); err == nil {
 			t.Errorf("movement %s is found", id)
 		}
 	}
 	if len(assignments) != 0 {
 		t.Errorf("the engine was asked %+v", assignments)
 	}
-	made, err := w.Assign(ctx, "INV/1", adminapi.NewAssignment{Payment: "rrn-1", Reason: "the payer called"})
+	made, err := adminapi.AssignStatementLine.Call(ctx, w, adminapi.NewAssignment{Movement: "INV/1", Payment: "rrn-1", Reason: "the payer called"})
 	asked := reconcile.Assignment{Account: account, Payment: "rrn-1", Movement: m.ID, Operator: "ayu", Reason: "the payer called"}
 	if err != nil || made.State != string(movement.Succeeded) || len(assignments) != 1 || assignments[0] != asked {
 		t.Errorf("%+v, %v; the engine was asked %+v", made, err, assignments)
@@ -157,14 +158,14 @@ func TestStatementLinesGoOnPastAPage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	all, err := w.StatementLines(ctx, merchant, adminapi.LineFilter{})
+	all, err := adminapi.ListStatementLines.Call(ctx, w, adminapi.LineFilter{MerchantID: tenants.MerchantID(merchant)})
 	if err != nil || len(all) != 8 || !slices.IsSortedFunc(all, func(a, b adminapi.StatementLine) int { return b.At.Compare(a.At) }) {
 		t.Fatalf("%d lines, %v: %+v", len(all), err, all)
 	}
 	for most := 1; most < 9; most++ {
 		var paged []adminapi.StatementLine
-		for f := (adminapi.LineFilter{Limit: most}); ; {
-			page, err := w.StatementLines(ctx, merchant, f)
+		for f := (adminapi.LineFilter{MerchantID: tenants.MerchantID(merchant), Limit: most}); ; {
+			page, err := adminapi.ListStatementLines.Call(ctx, w, f)
 			if err != nil || len(page) > most {
 				t.Fatalf("%d lines, %v", len(page), err)
 			}
@@ -179,7 +180,8 @@ func TestStatementLinesGoOnPastAPage(t *testing.T) {
 		}
 	}
 	for _, wrong := range []adminapi.LineFilter{{After: all[0].ID}, {Until: now, After: "rrn/1"}, {Until: now, After: all[0].ID[:36]}} {
-		_, err := w.StatementLines(ctx, merchant, wrong)
+		wrong.MerchantID = tenants.MerchantID(merchant)
+		_, err := adminapi.ListStatementLines.Call(ctx, w, wrong)
 		w.refused(err, http.StatusBadRequest, "after")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -13,12 +14,12 @@ import (
 )
 
 type connectionCommands struct {
-	Set    connectionSet    `cmd:"" help:"Set a merchant's account at a provider, or the platform's."`
-	Fields connectionFields `cmd:"" help:"Explain each field of the credentials that a provider asks for."`
-	List   connectionList   `cmd:"" help:"List a merchant's connections, or everything that is paused."`
-	Pause  connectionPause  `cmd:"" help:"Pause a connection: nothing new is sent on it."`
-	Resume connectionResume `cmd:"" help:"Let a connection go on."`
-	Remove connectionRemove `cmd:"" help:"Forget a paused connection with its credentials."`
+	Set    connectionSet              `cmd:"" help:"Set a merchant's account at a provider, or the platform's."`
+	Fields connectionFields           `cmd:"" help:"Explain each field of the credentials that a provider asks for."`
+	List   connectionList             `cmd:"" help:"List a merchant's connections, or everything that is paused."`
+	Pause  pausing[pausedConnection]  `cmd:"" help:"Pause a connection: nothing new is sent on it."`
+	Resume resuming[pausedConnection] `cmd:"" help:"Let a connection go on."`
+	Remove connectionRemove           `cmd:"" help:"Forget a paused connection with its credentials."`
 }
 
 type connectionSet struct {
@@ -97,6 +98,62 @@ func (c *connectionSet) credentials(p *program) (json.RawMessage, error) {
 		err = errors.New("the credentials are not valid JSON") // nothing of them belongs into a message
 	}
 	return credentials, err
+}
+
+type connectionRemove struct {
+	pausedConnection
+	confirmed
+}
+
+// Run forgets the connection and shows those that are left.
+func (c *connectionRemove) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	if err := c.confirm(p, fmt.Sprintf("Remove the connection of %s to %s in mode %s, with its credentials", c.Merchant, c.Provider, c.Mode)); err != nil {
+		return err
+	}
+	m, err := admin.RemoveConnection(ctx, string(c.Merchant), string(c.Provider), adminapi.ConnectionRemoval{Mode: string(c.Mode), Reason: c.Reason})
+	if err != nil {
+		return err
+	}
+	return p.show(m, connectionRows(m)...)
+}
+
+type connectionList struct {
+	Merchant string `arg:"" optional:"" help:"The merchant's id, or platform. Without it, everything that is paused is listed."`
+}
+
+// Run lists the connections of a merchant, or what is paused.
+func (c *connectionList) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	if c.Merchant == "" {
+		pauses, err := adminapi.ListPauses.Call(ctx, admin, adminapi.None{})
+		if err != nil {
+			return err
+		}
+		if err := p.show(pauses, table(pauses)...); err != nil || len(pauses) < adminapi.MostListed {
+			return err
+		}
+		_, err = fmt.Fprintf(p.err, "the first %d are shown; there may be more: name a merchant to see its own\n", adminapi.MostListed)
+		return err
+	}
+	m, err := admin.Merchant(ctx, c.Merchant)
+	if err != nil {
+		return err
+	}
+	return p.show(m.Connections, connectionRows(m)...)
+}
+
+func connectionRows(m adminapi.Merchant) [][]string {
+	rows := [][]string{{"PROVIDER", "MODE", "STATE", "OWNER", "VERSION", "NOTIFY_URL"}}
+	for _, one := range m.Connections {
+		rows = append(rows, []string{one.Provider, one.Mode, stateOf(one), one.Owner, strconv.FormatInt(one.Version, 10), one.NotifyURL})
+	}
+	return rows
+}
+
+func stateOf(c adminapi.Connection) string {
+	if c.Paused {
+		return "paused"
+	}
+	return "active"
 }
 
 // maxInput is more than the console takes.

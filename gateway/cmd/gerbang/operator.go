@@ -33,14 +33,14 @@ func (c *operatorCreate) Run(ctx context.Context, p *program, admin *adminapi.Cl
 	if c.Expires != nil {
 		wanted.Expires = c.Expires.String()
 	}
-	return p.showOperatorToken(admin.CreateOperatorToken(ctx, wanted))
+	return p.showOperatorToken(adminapi.CreateOperatorToken.Call(ctx, admin, wanted))
 }
 
 type operatorList struct{}
 
 // Run prints a row for each token.
 func (*operatorList) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	return p.showOperatorTokens(admin.OperatorTokens(ctx))
+	return p.showOperatorTokens(adminapi.ListOperatorTokens.Call(ctx, admin, adminapi.None{}))
 }
 
 type operatorRotate struct {
@@ -56,7 +56,9 @@ func (c *operatorRotate) Run(ctx context.Context, p *program, admin *adminapi.Cl
 			return err
 		}
 	}
-	return p.showOperatorToken(admin.RotateOperatorToken(ctx, c.Name, adminapi.Rotation{Overlap: c.Overlap.String()}))
+	return p.showOperatorToken(adminapi.RotateOperatorToken.Call(ctx, admin, adminapi.OperatorRotation{
+		Name: c.Name, Rotation: adminapi.Rotation{Overlap: c.Overlap.String()},
+	}))
 }
 
 type operatorRevoke struct {
@@ -70,7 +72,9 @@ func (c *operatorRevoke) Run(ctx context.Context, p *program, admin *adminapi.Cl
 	if err := c.confirm(p, "Revoke all tokens of "+c.Name); err != nil {
 		return err
 	}
-	return p.showOperatorTokens(admin.RevokeOperatorTokens(ctx, c.Name, c.Reason))
+	return p.showOperatorTokens(adminapi.RevokeOperatorTokens.Call(ctx, admin, adminapi.OperatorRevocation{
+		Name: c.Name, Reason: adminapi.Reason{Reason: c.Reason},
+	}))
 }
 
 func (p *program) showOperatorToken(t adminapi.CreatedOperatorToken, err error) error {

@@ -5,183 +5,101 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
-
-// ofPlatform is whose account holds what is paused for all merchants.
-const ofPlatform = "platform"
 
 var errMerchantOrAll = errors.New("name a merchant, or --all")
 
+// pausable is what arguments name.
+type pausable interface{ pause() tenants.Pause }
+
+// pausing is a command that pauses what its arguments name.
+type pausing[A pausable] struct {
+	Args A `embed:""`
+}
+
+// Run pauses it.
+func (c *pausing[A]) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	return p.showPause("paused")(adminapi.SetPause.Call(ctx, admin, c.Args.pause()))
+}
+
+// Validate judges the arguments.
+func (c *pausing[A]) Validate() error {
+	if judged, ok := any(c.Args).(interface{ Validate() error }); ok {
+		return judged.Validate()
+	}
+	return nil
+}
+
+// resuming is a command that lets it go on.
+type resuming[A pausable] struct{ pausing[A] }
+
+// Run ends the pause.
+func (c *resuming[A]) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	return p.showPause("resumed")(adminapi.EndPause.Call(ctx, admin, c.Args.pause()))
+}
+
 type providerCommands struct {
-	Pause  providerPause  `cmd:"" help:"Pause a provider for all merchants: nothing new is sent to it."`
-	Resume providerResume `cmd:"" help:"Let a provider go on."`
+	Pause  pausing[pausedProvider]  `cmd:"" help:"Pause a provider for all merchants: nothing new is sent to it."`
+	Resume resuming[pausedProvider] `cmd:"" help:"Let a provider go on."`
 }
 
 type pausedProvider struct {
-	Provider string `arg:"" help:"The provider's name."`
-	Mode     string `enum:",live,test" default:"" help:"live or test; both unless given."`
-	Reason   string `help:"Why; kept in the audit of platform."`
+	Provider tenants.Provider `arg:"" help:"The provider's name."`
+	Mode     tenants.Mode     `enum:",live,test" default:"" help:"live or test; both unless given."`
+	Reason   string           `help:"Why; kept in the audit of platform."`
 }
 
-func (c *pausedProvider) pause() adminapi.Pause {
-	return adminapi.Pause{MerchantID: ofPlatform, What: "provider", Provider: c.Provider, Mode: c.Mode, Reason: c.Reason}
-}
-
-type providerPause struct{ pausedProvider }
-
-// Run pauses the provider.
-func (c *providerPause) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	return p.showPause("paused")(admin.Pause(ctx, c.pause()))
-}
-
-type providerResume struct{ pausedProvider }
-
-// Run ends the pause.
-func (c *providerResume) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	return p.showPause("resumed")(admin.EndPause(ctx, c.pause()))
+func (c pausedProvider) pause() tenants.Pause {
+	return tenants.Pause{MerchantID: tenants.Platform, What: tenants.PauseProvider, Provider: c.Provider, Mode: c.Mode, Reason: c.Reason}
 }
 
 type transfersCommands struct {
-	Pause  transfersPause  `cmd:"" help:"Pause new transfers of a merchant, or of all."`
-	Resume transfersResume `cmd:"" help:"Let transfers go on."`
+	Pause  pausing[pausedTransfers]  `cmd:"" help:"Pause new transfers of a merchant, or of all."`
+	Resume resuming[pausedTransfers] `cmd:"" help:"Let transfers go on."`
 }
 
 type pausedTransfers struct {
-	Merchant string `arg:"" optional:"" help:"The merchant's id."`
-	All      bool   `help:"The transfers of all merchants."`
-	Mode     string `enum:",live,test" default:"" help:"live or test; both unless given."`
-	Reason   string `help:"Why; kept in the audit, that of platform for all merchants."`
+	Merchant tenants.MerchantID `arg:"" optional:"" help:"The merchant's id."`
+	All      bool               `help:"The transfers of all merchants."`
+	Mode     tenants.Mode       `enum:",live,test" default:"" help:"live or test; both unless given."`
+	Reason   string             `help:"Why; kept in the audit, that of platform for all merchants."`
 }
 
 // Validate wants a merchant or all, and not both.
-func (c *pausedTransfers) Validate() error {
+func (c pausedTransfers) Validate() error {
 	if c.All == (c.Merchant != "") {
 		return errMerchantOrAll
 	}
 	return nil
 }
 
-func (c *pausedTransfers) pause() adminapi.Pause {
-	return adminapi.Pause{MerchantID: cmp.Or(c.Merchant, ofPlatform), What: "transfers", Mode: c.Mode, Reason: c.Reason}
-}
-
-type transfersPause struct{ pausedTransfers }
-
-// Run pauses the transfers.
-func (c *transfersPause) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	return p.showPause("paused")(admin.Pause(ctx, c.pause()))
-}
-
-type transfersResume struct{ pausedTransfers }
-
-// Run ends the pause.
-func (c *transfersResume) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	return p.showPause("resumed")(admin.EndPause(ctx, c.pause()))
+func (c pausedTransfers) pause() tenants.Pause {
+	return tenants.Pause{MerchantID: cmp.Or(c.Merchant, tenants.Platform), What: tenants.PauseTransfers, Mode: c.Mode, Reason: c.Reason}
 }
 
 type pausedConnection struct {
-	Merchant string `arg:"" help:"The merchant's id, or platform for the account that all merchants use."`
-	Provider string `arg:"" help:"The provider's name."`
-	Mode     string `required:"" enum:"live,test" help:"live or test."`
-	Reason   string `help:"Why; kept in the audit."`
+	Merchant tenants.MerchantID `arg:"" help:"The merchant's id, or platform for the account that all merchants use."`
+	Provider tenants.Provider   `arg:"" help:"The provider's name."`
+	Mode     tenants.Mode       `required:"" enum:"live,test" help:"live or test."`
+	Reason   string             `help:"Why; kept in the audit."`
 }
 
-func (c *pausedConnection) pause() adminapi.Pause {
-	return adminapi.Pause{MerchantID: c.Merchant, What: "connection", Provider: c.Provider, Mode: c.Mode, Reason: c.Reason}
-}
-
-type connectionPause struct{ pausedConnection }
-
-// Run pauses the connection.
-func (c *connectionPause) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	return p.showPause("paused")(admin.Pause(ctx, c.pause()))
-}
-
-type connectionResume struct{ pausedConnection }
-
-// Run ends the pause.
-func (c *connectionResume) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	return p.showPause("resumed")(admin.EndPause(ctx, c.pause()))
-}
-
-type connectionRemove struct {
-	pausedConnection
-	confirmed
-}
-
-// Run forgets the connection and shows those that are left.
-func (c *connectionRemove) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	if err := c.confirm(p, "Remove the connection of "+c.Merchant+" to "+c.Provider+" in mode "+c.Mode+", with its credentials"); err != nil {
-		return err
-	}
-	m, err := admin.RemoveConnection(ctx, c.Merchant, c.Provider, adminapi.ConnectionRemoval{Mode: c.Mode, Reason: c.Reason})
-	if err != nil {
-		return err
-	}
-	return p.show(m, connectionRows(m)...)
-}
-
-type connectionList struct {
-	Merchant string `arg:"" optional:"" help:"The merchant's id, or platform. Without it, everything that is paused is listed."`
-}
-
-// Run lists the connections of a merchant, or what is paused.
-func (c *connectionList) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	if c.Merchant == "" {
-		pauses, err := admin.Pauses(ctx)
-		if err != nil {
-			return err
-		}
-		rows := [][]string{pauseHead}
-		for _, one := range pauses {
-			rows = append(rows, pauseRow(one))
-		}
-		if err := p.show(pauses, rows...); err != nil || len(pauses) < adminapi.MostListed {
-			return err
-		}
-		_, err = fmt.Fprintf(p.err, "the first %d are shown; there may be more: name a merchant to see its own\n", adminapi.MostListed)
-		return err
-	}
-	m, err := admin.Merchant(ctx, c.Merchant)
-	if err != nil {
-		return err
-	}
-	return p.show(m.Connections, connectionRows(m)...)
-}
-
-func connectionRows(m adminapi.Merchant) [][]string {
-	rows := [][]string{{"PROVIDER", "MODE", "STATE", "OWNER", "VERSION", "NOTIFY_URL"}}
-	for _, one := range m.Connections {
-		rows = append(rows, []string{one.Provider, one.Mode, stateOf(one), one.Owner, strconv.FormatInt(one.Version, 10), one.NotifyURL})
-	}
-	return rows
-}
-
-func stateOf(c adminapi.Connection) string {
-	if c.Paused {
-		return "paused"
-	}
-	return "active"
-}
-
-var pauseHead = []string{"MERCHANT", "PAUSED", "PROVIDER", "MODE", "SINCE", "BY", "REASON"}
-
-func pauseRow(p adminapi.Pause) []string {
-	return []string{p.MerchantID, p.What, cmp.Or(p.Provider, "-"), cmp.Or(p.Mode, "live, test"), timeText(p.SetAt), p.SetBy, p.Reason}
+func (c pausedConnection) pause() tenants.Pause {
+	return tenants.Pause{MerchantID: c.Merchant, What: tenants.PauseConnection, Provider: c.Provider, Mode: c.Mode, Reason: c.Reason}
 }
 
 // showPause prints a pause after it began or ended.
-func (p *program) showPause(state string) func(adminapi.Pause, error) error {
-	return func(one adminapi.Pause, err error) error {
+func (p *program) showPause(state string) func(adminapi.Paused, error) error {
+	return func(one adminapi.Paused, err error) error {
 		if err != nil {
 			return err
 		}
 		rows := [][]string{
-			{"state", state}, {"what", one.What}, {"merchant_id", one.MerchantID},
-			{"provider", cmp.Or(one.Provider, "-")}, {"mode", cmp.Or(one.Mode, "live, test")},
+			{"state", state}, {"what", string(one.What)}, {"merchant_id", string(one.MerchantID)},
+			{"provider", cmp.Or(string(one.Provider), "-")}, {"mode", cmp.Or(string(one.Mode), "live, test")},
 		}
 		for _, other := range one.Still {
 			rows = append(rows, []string{

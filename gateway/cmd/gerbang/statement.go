@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 type statementCommands struct {
@@ -13,20 +14,16 @@ type statementCommands struct {
 }
 
 type statementList struct {
-	Merchant string `arg:"" help:"The merchant's id."`
+	Merchant tenants.MerchantID `arg:"" help:"The merchant's id."`
 }
 
 // Run prints the lines, the newest first.
 func (c *statementList) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	list, err := admin.StatementLines(ctx, c.Merchant, adminapi.LineFilter{Limit: adminapi.MostListed})
+	list, err := adminapi.ListStatementLines.Call(ctx, admin, adminapi.LineFilter{MerchantID: c.Merchant, Limit: adminapi.MostListed})
 	if err != nil {
 		return err
 	}
-	rows := [][]string{{"AT", "MODE", "PROVIDER", "PAYMENT", "STATE", "AMOUNT", "CURRENCY"}}
-	for _, l := range list {
-		rows = append(rows, []string{timeText(&l.At), l.Mode, l.Provider, l.Payment, l.State, l.Amount.String(), l.Currency})
-	}
-	if err := p.show(list, rows...); err != nil || len(list) < adminapi.MostListed {
+	if err := p.show(list, table(list)...); err != nil || len(list) < adminapi.MostListed {
 		return err
 	}
 	_, err = fmt.Fprintf(p.err, "the newest %d are shown; there may be more\n", adminapi.MostListed)
@@ -45,7 +42,7 @@ func (c *statementAssign) Run(ctx context.Context, p *program, admin *adminapi.C
 	if err := c.confirm(p, "Assign the payment "+c.Payment+" to "+c.Movement+": its merchant is told that it is paid"); err != nil {
 		return err
 	}
-	made, err := admin.Assign(ctx, c.Movement, adminapi.NewAssignment{Payment: c.Payment, Reason: c.Reason})
+	made, err := adminapi.AssignStatementLine.Call(ctx, admin, adminapi.NewAssignment{Movement: c.Movement, Payment: c.Payment, Reason: c.Reason})
 	if err != nil {
 		return err
 	}

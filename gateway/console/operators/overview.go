@@ -17,7 +17,7 @@ func (c *Console) overview(r *room) error {
 	if err != nil {
 		return err
 	}
-	pauses, err := r.admin.Pauses(ctx)
+	pauses, err := adminapi.ListPauses.Call(ctx, r.admin, adminapi.None{})
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 func (c *Console) pauses(r *room) error {
-	list, err := r.admin.Pauses(r.Request.Context())
+	list, err := adminapi.ListPauses.Call(r.Request.Context(), r.admin, adminapi.None{})
 	if err != nil {
 		return err
 	}
@@ -18,8 +18,11 @@ func (c *Console) pauses(r *room) error {
 }
 
 // pause is what a form names.
-func (r *room) pause(merchant string) adminapi.Pause {
-	return adminapi.Pause{MerchantID: merchant, What: r.Form("what"), Provider: r.Form("provider"), Mode: r.Form("mode"), Reason: r.Form("reason")}
+func (r *room) pause(merchant string) tenants.Pause {
+	return tenants.Pause{
+		MerchantID: tenants.MerchantID(merchant), What: tenants.Pausable(r.Form("what")), Provider: tenants.Provider(r.Form("provider")),
+		Mode: tenants.Mode(r.Form("mode")), Reason: r.Form("reason"),
+	}
 }
 
 // setPause pauses something, or lets it go on.
@@ -32,12 +35,12 @@ func (c *Console) pauseOfMerchant(r *room) error {
 	return r.changePause(r.pause(r.named("merchant")), merchantPath(r.named("merchant"), ""))
 }
 
-func (r *room) changePause(p adminapi.Pause, back string) error {
+func (r *room) changePause(p tenants.Pause, back string) error {
 	if r.Form("action") != "end" {
-		_, err := r.admin.Pause(r.Request.Context(), p)
+		_, err := adminapi.SetPause.Call(r.Request.Context(), r.admin, p)
 		return r.did(err, back, "It is paused: nothing new begins, and what has begun goes on.")
 	}
-	ended, err := r.admin.EndPause(r.Request.Context(), p)
+	ended, err := adminapi.EndPause.Call(r.Request.Context(), r.admin, p)
 	if err == nil && len(ended.Still) > 0 {
 		return r.Go(back, "This pause is ended, but another one still holds the same thing.")
 	}

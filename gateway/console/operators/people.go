@@ -15,7 +15,7 @@ func (c *Console) people(r *room) error {
 	if err != nil {
 		return err
 	}
-	tokens, err := r.admin.OperatorTokens(r.Request.Context())
+	tokens, err := adminapi.ListOperatorTokens.Call(r.Request.Context(), r.admin, adminapi.None{})
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (c *Console) removePerson(r *room) error {
 }
 
 func (c *Console) createToken(r *room) error {
-	made, err := r.admin.CreateOperatorToken(r.Request.Context(), adminapi.NewOperatorToken{Name: r.Form("name"), Role: r.Form("role"), Expires: r.Form("expires")})
+	made, err := adminapi.CreateOperatorToken.Call(r.Request.Context(), r.admin, adminapi.NewOperatorToken{Name: r.Form("name"), Role: r.Form("role"), Expires: r.Form("expires")})
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,9 @@ func (c *Console) createToken(r *room) error {
 }
 
 func (c *Console) rotateToken(r *room) error {
-	made, err := r.admin.RotateOperatorToken(r.Request.Context(), r.named("operator"), adminapi.Rotation{Overlap: r.Form("overlap")})
+	made, err := adminapi.RotateOperatorToken.Call(r.Request.Context(), r.admin, adminapi.OperatorRotation{
+		Name: r.named("operator"), Rotation: adminapi.Rotation{Overlap: r.Form("overlap")},
+	})
 	if err != nil {
 		return err
 	}
@@ -107,6 +109,8 @@ func showToken(r *room, made adminapi.CreatedOperatorToken) error {
 }
 
 func (c *Console) revokeToken(r *room) error {
-	_, err := r.admin.RevokeOperatorTokens(r.Request.Context(), r.named("operator"), r.Form("reason"))
+	_, err := adminapi.RevokeOperatorTokens.Call(r.Request.Context(), r.admin, adminapi.OperatorRevocation{
+		Name: r.named("operator"), Reason: adminapi.Reason{Reason: r.Form("reason")},
+	})
 	return r.did(err, "/people", "All tokens of that name are revoked.")
 }

@@ -2,6 +2,7 @@ package operators
 
 import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // waiting is all that waits for a person. What the visitor has asked for is another
@@ -42,7 +43,9 @@ func (c *Console) statementLines(r *room) error {
 	if err != nil {
 		return err
 	}
-	lines, err := r.admin.StatementLines(r.Request.Context(), r.named("merchant"), adminapi.LineFilter{Until: span.Until, After: span.After, Limit: pageOf})
+	lines, err := adminapi.ListStatementLines.Call(r.Request.Context(), r.admin, adminapi.LineFilter{
+		MerchantID: tenants.MerchantID(r.named("merchant")), Until: span.Until, After: span.After, Limit: pageOf,
+	})
 	if err != nil {
 		return err
 	}
@@ -57,6 +60,6 @@ func (c *Console) statementLines(r *room) error {
 }
 
 func (c *Console) assign(r *room) error {
-	_, err := r.admin.Assign(r.Request.Context(), r.Form("movement"), adminapi.NewAssignment{Payment: r.Form("payment"), Reason: r.Form("reason")})
+	_, err := adminapi.AssignStatementLine.Call(r.Request.Context(), r.admin, adminapi.NewAssignment{Movement: r.Form("movement"), Payment: r.Form("payment"), Reason: r.Form("reason")})
 	return r.did(err, merchantPath(r.named("merchant"), "/statement-lines"), "The line pays that collection now.")
 }

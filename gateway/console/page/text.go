@@ -192,7 +192,7 @@ var forms = func() []form {
 
 // refusal is the text of what is refused: one of Faults, perhaps with values in it, or any other.
 func (p *pages) refusal(code, english string) string {
-	text := p.text(code, english)
+	text := p.text(code, fmt.Sprint(english)) // which may be of a type of its own
 	if code != "id" || text != english {
 		return text
 	}
@@ -215,8 +215,8 @@ func (p *pages) refusal(code, english string) string {
 // an amount and number for a count, of any integer type, and when for a time.
 func (p *pages) functions(code string) template.FuncMap {
 	return template.FuncMap{
-		"t": func(english string, values ...any) string {
-			text := p.text(code, english)
+		"t": func(english any, values ...any) string {
+			text := p.text(code, fmt.Sprint(english)) // which may be of a type of its own
 			if len(values) > 0 {
 				return fmt.Sprintf(text, values...)
 			}
