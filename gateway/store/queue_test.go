@@ -296,36 +296,6 @@ func TestPollOfAnEarlierAttempt(t *testing.T) {
 	}
 }
 
-// TestWayBack runs what the handbook says for going back to a gateway before the table of
-// polls: that one knows then what was asked, and when to ask again.
-func TestWayBack(t *testing.T) {
-	t.Parallel()
-	handbook, err := os.ReadFile("../../deploy/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, sql, _ := strings.Cut(string(handbook), "```sql\nUPDATE movements SET due_at")
-	sql, _, _ = strings.Cut(sql, "```")
-	update, remove, _ := strings.Cut("UPDATE movements SET due_at"+sql, ";")
-	url := database(t)
-	s := open(t, url, store.Options{MaxConns: 8})
-	m, next := reserve(t, s, draft("A")), epoch.Add(time.Hour)
-	if ours, err := s.Poll(t.Context(), m, epoch, epoch, next); err != nil || !ours {
-		t.Fatal(ours, err)
-	}
-	asked := byID(t, s, m.ID)
-	if _, err := s.Miss(t.Context(), asked, next); err != nil {
-		t.Fatal(err)
-	}
-	execute(t, url, update, remove)
-	if n := count(t, url, "SELECT count(*) FROM movements WHERE polled_at = $1 AND due_at = $2 AND misses = 1", epoch, next); n != 1 {
-		t.Errorf("%d movements are due for an older gateway", n)
-	}
-	if got := byID(t, s, m.ID); got.Misses != 1 || !got.DueAt.Equal(next) || !got.PolledAt.Equal(asked.PolledAt) {
-		t.Errorf("and then for this one: %+v", got.Polled)
-	}
-}
-
 func TestMiss(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
