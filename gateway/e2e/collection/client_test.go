@@ -19,6 +19,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 	"github.com/seed-f006e74d/gerbang/sdk/qris"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // collectedWithin is how long a test waits at most until a payment that a report has is
@@ -291,7 +292,7 @@ func (w *outlet) age(t testing.TB, c collectionData, by time.Duration) {
 // waiting are the payments that wait for an operator.
 func (w *outlet) waiting(t testing.TB) []adminapi.StatementLine {
 	t.Helper()
-	list, err := w.Admin().StatementLines(t.Context(), w.MerchantID, adminapi.LineFilter{Limit: adminapi.MostListed})
+	list, err := adminapi.ListStatementLines.Call(t.Context(), w.Admin(), adminapi.LineFilter{MerchantID: tenants.MerchantID(w.MerchantID), Limit: adminapi.MostListed})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,16 +22,23 @@ type HAProxy struct{ URL string }
 // its port is none that the system gives to a connection meanwhile.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
+	listener := listenAnywhere(t)
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// listenAnywhere listens at an address that can be listened at again later.
+func listenAnywhere(t testing.TB) net.Listener {
+	t.Helper()
 	const lowest, below = 10_000, 32_768 // where Linux begins to give them; others begin later
 	for range 100 {
 		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(lowest+rand.IntN(below-lowest))) //nolint:gosec // no secret
 		if listener, err := net.Listen("tcp", address); err == nil {
-			listener.Close()
-			return address
+			return listener
 		}
 	}
 	t.Fatal("no port is free")
-	return ""
+	return nil
 }
 
 // NewHAProxy starts one. It skips the test where it is not installed.

@@ -27,11 +27,12 @@ func NewProxy(t *testing.T, databaseURL string) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &Proxy{address: FreeAddress(t), target: u.Host, open: make(chan struct{}), conns: map[net.Conn]struct{}{}}
+	listener := listenAnywhere(t)
+	w := &Proxy{address: listener.Addr().String(), target: u.Host, open: make(chan struct{}), conns: map[net.Conn]struct{}{}}
 	close(w.open)
 	u.Host = w.address
 	w.URL = u.String()
-	w.Open(t)
+	w.pass(listener)
 	t.Cleanup(func() {
 		w.Close()
 		w.Restore()
@@ -46,6 +47,10 @@ func (w *Proxy) Open(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.pass(listener)
+}
+
+func (w *Proxy) pass(listener net.Listener) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.listener, w.refuses = listener, false

@@ -18,6 +18,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/tier"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // tableVariable names the file that gets the table of what the first provider's faults
@@ -179,7 +180,10 @@ func (x *pair) revoke(s harness.Shop) {
 }
 
 func (x *pair) pause(s harness.Shop) {
-	if _, err := x.p.Admin().Pause(x.t.Context(), adminapi.Pause{What: "connection", MerchantID: s.MerchantID, Provider: first, Mode: "live", Reason: "their key leaked"}); err != nil {
+	_, err := adminapi.SetPause.Call(x.t.Context(), x.p.Admin(), tenants.Pause{
+		What: tenants.PauseConnection, MerchantID: tenants.MerchantID(s.MerchantID), Provider: first, Mode: tenants.Live, Reason: "their key leaked",
+	})
+	if err != nil {
 		x.t.Fatal(err)
 	}
 }

@@ -129,7 +129,7 @@ func (m transfer) wantShown(t *testing.T, p *harness.Program, shown adminapi.Mov
 func TestTransferOverrides(t *testing.T) {
 	t.Parallel()
 	ops := harness.Shared(t)
-	made, err := ops.Admin().CreateOperatorToken(t.Context(), adminapi.NewOperatorToken{Name: "peer", Role: "admin"})
+	made, err := adminapi.CreateOperatorToken.Call(t.Context(), ops.Admin(), adminapi.NewOperatorToken{Name: "peer", Role: "admin"})
 	if err != nil {
 		t.Fatal(err)
 	}
