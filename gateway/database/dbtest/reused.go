@@ -18,8 +18,9 @@ var pool = struct {
 	free map[string][]string // names
 }{free: map[string][]string{}}
 
-// Reused is New with a database of a test before, whose rows are again those that prepare made: that takes a tenth of
-// the time of a new one. A test that changes the schema needs New. All connections of the test are to be closed when it
+// Reused is New with a database of a test before, whose rows are again those that prepare made: with it the console's tests
+// take 0.7 of their processor time.
+// A test that changes the schema needs New. All connections of the test are to be closed when it
 // ends, or at least to write nothing any more.
 func Reused(tb testing.TB, key string, prepare Prepare) string {
 	tb.Helper()
