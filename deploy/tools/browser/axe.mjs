@@ -1,7 +1,7 @@
-// node axe.mjs NAME=URL...: opens each page in each view, and prints what is wrong
+// node axe.mjs NAME=URL...: opens each page in its views, and prints what is wrong
 // with it: what axe finds, what the page's policy blocked or its script threw, and
 // whether it must be scrolled sideways. It prints nothing where all is well.
-import { findings, launch, screenshot, views } from "gerbang-browser";
+import { findings, launch, screenshot, viewsOf } from "gerbang-browser";
 
 const pages = process.argv.slice(2).map((arg) => {
   const at = arg.indexOf("=");
@@ -22,7 +22,7 @@ try {
     address = url;
     view = "loading";
     await page.goto(url, { waitUntil: "load" });
-    for (const { name: seen, viewport, colorScheme } of views) {
+    for (const { name: seen, viewport, colorScheme } of viewsOf(name)) {
       view = seen;
       await page.setViewportSize(viewport);
       await page.emulateMedia({ colorScheme });

@@ -2,6 +2,7 @@
 // and axe. A test's own script imports it as "gerbang-browser".
 import axe from "axe-core";
 import { chromium } from "playwright-core";
+import { createHash } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -20,6 +21,13 @@ export const views = [
   { name: "desktop-light", viewport: { width: 1280, height: 800 }, colorScheme: "light" },
   { name: "desktop-dark", viewport: { width: 1280, height: 800 }, colorScheme: "dark" },
 ];
+
+// viewsOf are the views in which a page is judged: one, drawn by the commit and the page's name, where VIEWS is one.
+export const viewsOf = (name) => {
+  if (process.env.VIEWS !== "one") return views;
+  const seed = process.env.GERBANG_TEST_SAMPLE ?? "none";
+  return [views[createHash("sha256").update(`${seed}/${name}`).digest()[0] % views.length]];
+};
 
 // findings runs axe on a page as it stands, each of its rules, and gives one line a
 // finding. It is evaluated by the debugger, so a page's own policy does not stop it.

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 )
 
 // kit is the directory of the module whose parts every script can import, and its
@@ -63,8 +65,9 @@ func Start(t testing.TB) *Browser {
 
 // Run runs a script with arguments and variables beside the test's own, and returns
 // what it prints. The script is a file, or the name of one of the kit's; it can import
-// "gerbang-browser" and "playwright-core". A script that fails ends the test with what
-// it said. Set SCREENSHOTS to a directory to see the pages.
+// "gerbang-browser" and "playwright-core". In the change tier a page is judged in one view,
+// drawn by commit and page. A script that fails ends the test with what it said. Set
+// SCREENSHOTS to a directory to see the pages.
 func (b *Browser) Run(t testing.TB, script string, env []string, args ...string) string {
 	t.Helper()
 	path := filepath.Join(b.dir, script)
@@ -72,7 +75,11 @@ func (b *Browser) Run(t testing.TB, script string, env []string, args ...string)
 		path = b.admit(t, script)
 	}
 	command := exec.CommandContext(t.Context(), b.node, append([]string{path}, args...)...)
-	command.Env = append(append(os.Environ(), "CHROMIUM="+b.chromium), env...)
+	command.Env = append(os.Environ(), "CHROMIUM="+b.chromium)
+	if !tier.IsLong() {
+		command.Env = append(command.Env, "VIEWS=one")
+	}
+	command.Env = append(command.Env, env...)
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	out, err := command.Output()

@@ -1,7 +1,7 @@
 // What both consoles' stories need: somebody who signs in, and pages that are judged on
 // the way. A story imports it beside itself.
 import { createHmac } from "node:crypto";
-import { findings, launch, screenshot, views } from "gerbang-browser";
+import { findings, launch, screenshot, views, viewsOf } from "gerbang-browser";
 
 // step is the number of this moment's time step of codes.
 const step = () => Math.floor(Date.now() / 30000);
@@ -76,17 +76,22 @@ export class Person {
     return true;
   }
 
-  // seen judges the page in each view. One behind another's may be drawn no more, and what is not drawn can't be clicked.
+  // seen judges the page in its views. One behind another's may be drawn no more, and what is not drawn can't be clicked.
   async seen(name) {
     await this.page.bringToFront();
-    for (const { name: view, viewport, colorScheme } of views) {
-      await this.page.setViewportSize(viewport);
-      await this.page.emulateMedia({ colorScheme });
+    for (const { name: view, viewport, colorScheme } of viewsOf(name)) {
+      await this.show({ viewport, colorScheme });
       for (const found of await findings(this.page)) this.problems.push(`${name}, ${view}: ${found}`);
       const wide = await this.page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       if (wide > 0) this.problems.push(`${name}, ${view}: is ${wide} px wider than the screen`);
       await screenshot(this.page, `${name}-${view}`);
     }
+    await this.show(views.at(-1)); // in which the story goes on
+  }
+
+  async show({ viewport, colorScheme }) {
+    await this.page.setViewportSize(viewport);
+    await this.page.emulateMedia({ colorScheme });
   }
 }
 

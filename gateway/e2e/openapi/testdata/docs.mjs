@@ -1,6 +1,6 @@
-// node docs.mjs URL: judges the API page in each view, as it opens and with an operation
+// node docs.mjs URL: judges the API page in its views, as it opens and with an operation
 // open, and prints what is wrong.
-import { findings, launch, screenshot, views } from "gerbang-browser";
+import { findings, launch, screenshot, viewsOf } from "gerbang-browser";
 
 const browser = await launch();
 try {
@@ -8,7 +8,7 @@ try {
   page.on("console", (m) => m.type() === "error" && console.log(m.text()));
   page.on("pageerror", (error) => console.log(String(error)));
   const judge = async (state) => {
-    for (const { name, viewport, colorScheme } of views) {
+    for (const { name, viewport, colorScheme } of viewsOf(`docs-${state}`)) {
       await page.setViewportSize(viewport);
       await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
       await page.waitForFunction((dark) => document.documentElement.classList.contains("dark-mode") === dark, colorScheme === "dark");
@@ -17,6 +17,7 @@ try {
       if (wide > 0) console.log(`${state}, ${name}: is ${wide} px wider than the screen`);
       await screenshot(page, `docs-${state}-${name}`);
     }
+    await page.setViewportSize({ width: 1280, height: 800 });
   };
   await page.goto(process.argv[2]);
   await page.waitForSelector(".opblock");
