@@ -30,17 +30,17 @@ type CreatedOperatorToken struct {
 	Token string `json:"token"`
 }
 
-// OperatorRotation replaces an operator's token, and OperatorRevocation ends all of them.
-type (
-	OperatorRotation struct {
-		Name string `path:"operator" json:"-"`
-		Rotation
-	}
-	OperatorRevocation struct {
-		Name string `path:"operator" json:"-"`
-		Reason
-	}
-)
+// OperatorRotation replaces an operator's token.
+type OperatorRotation struct {
+	Name string `path:"operator" json:"-"`
+	Rotation
+}
+
+// OperatorRevocation ends all tokens of an operator.
+type OperatorRevocation struct {
+	Name string `path:"operator" json:"-"`
+	Reason
+}
 
 // The acts on operators' tokens. The configuration's tokens are not among them.
 var (

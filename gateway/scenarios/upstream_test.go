@@ -88,7 +88,6 @@ func saying(r sdk.Result) func(sdk.Call) sdk.Result { return func(sdk.Call) sdk.
 
 var (
 	cut      = saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))
-	unsent   = way{unmade: true, says: saying(sdk.DidNotSend(sdk.BlameNone, "no process"))}
 	silent   = sdk.NoStatus(sdk.BlameUpstream, "no answer")
 	notFound = sdk.StatusUpdate{Status: sdk.StatusNotFound}
 )

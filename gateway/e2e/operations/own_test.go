@@ -130,7 +130,7 @@ func asksForMore(t *testing.T, p *harness.Program, dir string) {
 }
 
 // TestAProviderOfAKindOfItsOwn builds a plugin with a path that no other has.
-func TestAProviderOfAKindOfItsOwn(t *testing.T) {
+func TestAProviderOfAKindOfItsOwn(t *testing.T) { //nolint:tparallel // its parts take turns on one gateway
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "kurs")
 	if out, err := exec.CommandContext(t.Context(), harness.Binary(t), "plugin", "new", "kurs", "--kind", "query", "--dir", dir).CombinedOutput(); err != nil {

@@ -14,7 +14,7 @@ import (
 
 // TestPolicyDirectory edits the policy's directory beside a running gateway. It has data.json
 // alone, so the default rules stay.
-func TestPolicyDirectory(t *testing.T) {
+func TestPolicyDirectory(t *testing.T) { //nolint:tparallel // its parts take turns on one gateway
 	t.Parallel()
 	edit := &harness.PolicyData{File: filepath.Join(t.TempDir(), "data.json")}
 	edit.SetRate(t, 1, 2, 0)

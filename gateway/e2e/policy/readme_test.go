@@ -16,7 +16,7 @@ import (
 var update = flag.Bool("update", false, "write what the commands of policy/README.md print into it")
 
 // TestPushedPolicies pushes policies to a running gateway.
-func TestPushedPolicies(t *testing.T) {
+func TestPushedPolicies(t *testing.T) { //nolint:tparallel // its parts take turns on one gateway
 	t.Parallel()
 	p := harness.Start(t, harness.Settings{})
 	t.Run("the commands of the README print what it shows", func(t *testing.T) { readmeCommands(t, p) })

@@ -29,7 +29,7 @@ type replicaSet struct {
 
 // TestThreeReplicas tells what policies do on three replicas. The stories follow one another on the same replicas, each
 // with merchants of its own; one replica is stopped in one story, one killed in another, and others join.
-func TestThreeReplicas(t *testing.T) {
+func TestThreeReplicas(t *testing.T) { //nolint:tparallel // its parts take turns on one gateway
 	t.Parallel()
 	r := &replicaSet{whole: t, d: harness.NewDeployment(t), databaseURL: harness.ServeDatabase(t)}
 	r.sales = r.d.Another(t, "wallet2")
