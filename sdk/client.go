@@ -144,8 +144,30 @@ func statusUpdateToWire(f StatusUpdate) *pluginpb.StatusUpdate {
 		Reference: text(f.Reference), ProviderReference: text(f.ProviderReference),
 		Status: pluginpb.Status(f.Status), Blame: pluginpb.Blame(f.Blame), //nolint:gosec // small enums
 		Amount: int64(f.Amount), Currency: text(f.Currency), EventId: text(f.EventID), At: timeToWire(f.At), Channel: text(f.Channel),
-		Data: f.Data, ExpiresAt: timeToWire(f.ExpiresAt), Detail: text(f.Detail),
+		Data: f.Data, ExpiresAt: timeToWire(f.ExpiresAt), Detail: text(f.Detail), Returns: returnsToWire(f.Returns),
 	}
+}
+
+func returnsToWire(returns []Return) []*pluginpb.Return {
+	var told []*pluginpb.Return
+	for _, r := range returns {
+		told = append(told, &pluginpb.Return{
+			Id: text(r.ID), Amount: int64(r.Amount), Sort: pluginpb.ReturnSort(r.Sort), //nolint:gosec // a small enum
+			At: timeToWire(r.At), Undone: r.Undone, UndoneAt: timeToWire(r.UndoneAt),
+		})
+	}
+	return told
+}
+
+func returnsFromWire(told []*pluginpb.Return) []Return {
+	var returns []Return
+	for _, r := range told {
+		returns = append(returns, Return{
+			ID: r.GetId(), Amount: money.Amount(r.GetAmount()), Sort: ReturnSort(known(r.GetSort(), pluginpb.ReturnSort_name)),
+			At: timeFromWire(r.GetAt()), Undone: r.GetUndone(), UndoneAt: timeFromWire(r.GetUndoneAt()),
+		})
+	}
+	return returns
 }
 
 func statusUpdateFromWire(f *pluginpb.StatusUpdate) StatusUpdate {
@@ -154,7 +176,7 @@ func statusUpdateFromWire(f *pluginpb.StatusUpdate) StatusUpdate {
 		Status: Status(known(f.GetStatus(), pluginpb.Status_name)), Blame: Blame(known(f.GetBlame(), pluginpb.Blame_name)),
 		Amount: money.Amount(f.GetAmount()), Currency: f.GetCurrency(), EventID: f.GetEventId(), At: timeFromWire(f.GetAt()), Channel: f.GetChannel(),
 		Data: f.GetData(), ExpiresAt: timeFromWire(f.GetExpiresAt()),
-		Detail: detailOf("status", f.GetStatus(), pluginpb.Status_name, f.GetDetail()),
+		Detail: detailOf("status", f.GetStatus(), pluginpb.Status_name, f.GetDetail()), Returns: returnsFromWire(f.GetReturns()),
 	}
 }
 

@@ -76,6 +76,55 @@ type StatusUpdate struct {
 	ExpiresAt         time.Time
 	Blame             Blame
 	Detail            string
+	// Returns are money of it that went back: of a lookup all that the upstream knows, of
+	// a notification at least its own. With StatusUnknown it says no more than that.
+	Returns []Return
+}
+
+// ReturnSort is why money went back.
+type ReturnSort int
+
+// The sorts of returns. ReturnUnknown is an exception for operators.
+const (
+	ReturnUnknown    ReturnSort = iota
+	ReturnRefund                // the merchant gave it back, or the upstream for it
+	ReturnVoid                  // taken back before it was settled
+	ReturnChargeback            // the payer's bank took it back
+	ReturnReversal              // the upstream took it back
+)
+
+// String is the sort's name, as merchants read it.
+func (s ReturnSort) String() string {
+	switch s {
+	case ReturnRefund:
+		return "refund"
+	case ReturnVoid:
+		return "void"
+	case ReturnChargeback:
+		return "chargeback"
+	case ReturnReversal:
+		return "reversal"
+	case ReturnUnknown:
+	}
+	return "unknown"
+}
+
+// Return is money of a movement that went back. A refund that is under way is none yet.
+type Return struct {
+	// ID is the upstream's, the same in lookups and notifications. Where the upstream has
+	// none, the sort stands for it: there is one of each at most then.
+	ID       string
+	Sort     ReturnSort
+	Amount   money.Amount
+	At       time.Time // zero where the upstream does not say
+	Undone   bool      // the money came again: a dispute was won, a refund failed
+	UndoneAt time.Time
+}
+
+// Unread is the update of a genuine notification about a movement that the plugin does not
+// understand: an operator reads the detail.
+func Unread(reference, event, detail string) StatusUpdate {
+	return StatusUpdate{Reference: reference, EventID: event, Detail: detail}
 }
 
 // NoStatus is the status update of a lookup that could not be asked.

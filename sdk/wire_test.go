@@ -45,6 +45,9 @@ func fill(t *rapid.T, v reflect.Value, name string) {
 	case Blame:
 		v.SetInt(rapid.Int64Range(1, int64(BlameAccount)).Draw(t, name))
 		return
+	case ReturnSort:
+		v.SetInt(rapid.Int64Range(1, int64(ReturnReversal)).Draw(t, name))
+		return
 	case Status:
 		v.SetInt(rapid.Int64Range(1, int64(StatusExpired)).Draw(t, name))
 		return

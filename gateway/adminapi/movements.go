@@ -6,42 +6,46 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 // Movement is one use of a money operation with everything that is kept of it.
 // Amounts are whole rupiah. Times that have not come are left out.
 type Movement struct {
-	ID                string          `json:"id"`
-	MerchantID        string          `json:"merchant_id"`
-	Mode              string          `json:"mode"`                // live or test
-	Kind              string          `json:"kind"`                // payment, collection, transfer or order
-	Reference         string          `json:"reference,omitempty"` // the merchant's, left out where it gave none
-	Operation         string          `json:"operation"`
-	Provider          string          `json:"provider"`
-	State             string          `json:"state"`
-	Attempt           int             `json:"attempt"`
-	Amount            money.Amount    `json:"amount"`
-	Request           json.RawMessage `json:"request,omitempty"` // without any key
-	Result            json.RawMessage `json:"result,omitempty"`  // the provider's
-	RefusalCode       string          `json:"refusal_code,omitempty"`
-	RefusalMessage    string          `json:"refusal_message,omitempty"`
-	UpstreamReference string          `json:"upstream_reference"`
-	ProviderReference string          `json:"provider_reference,omitempty"`
-	FactID            string          `json:"fact_id,omitempty"`
-	RequestID         string          `json:"request_id,omitempty"`
-	PolicyVersion     string          `json:"policy_version,omitempty"`
-	DecisionID        string          `json:"decision_id,omitempty"` // the policy's
-	Misses            int             `json:"misses,omitempty"`      // lookups that found nothing, one after the other
-	CreatedAt         time.Time       `json:"created_at"`
-	UpdatedAt         time.Time       `json:"updated_at"`
-	SendBy            *time.Time      `json:"send_by,omitempty"`
-	ExpiresAt         *time.Time      `json:"expires_at,omitempty"`
-	PolledAt          *time.Time      `json:"polled_at,omitempty"` // the last lookup
-	DueAt             *time.Time      `json:"due_at,omitempty"`    // the next lookup
-	PaidLateAt        *time.Time      `json:"paid_late_at,omitempty"`
-	ReversedAt        *time.Time      `json:"reversed_at,omitempty"`
-	History           []HistoryEntry  `json:"history"` // the oldest entry first
+	ID                string            `json:"id"`
+	MerchantID        string            `json:"merchant_id"`
+	Mode              string            `json:"mode"`                // live or test
+	Kind              string            `json:"kind"`                // payment, collection, transfer or order
+	Reference         string            `json:"reference,omitempty"` // the merchant's, left out where it gave none
+	Operation         string            `json:"operation"`
+	Provider          string            `json:"provider"`
+	State             string            `json:"state"`
+	Attempt           int               `json:"attempt"`
+	Amount            money.Amount      `json:"amount"`
+	Request           json.RawMessage   `json:"request,omitempty"` // without any key
+	Result            json.RawMessage   `json:"result,omitempty"`  // the provider's
+	RefusalCode       string            `json:"refusal_code,omitempty"`
+	RefusalMessage    string            `json:"refusal_message,omitempty"`
+	UpstreamReference string            `json:"upstream_reference"`
+	ProviderReference string            `json:"provider_reference,omitempty"`
+	FactID            string            `json:"fact_id,omitempty"`
+	RequestID         string            `json:"request_id,omitempty"`
+	PolicyVersion     string            `json:"policy_version,omitempty"`
+	DecisionID        string            `json:"decision_id,omitempty"` // the policy's
+	Misses            int               `json:"misses,omitempty"`      // lookups that found nothing, one after the other
+	CreatedAt         time.Time         `json:"created_at"`
+	UpdatedAt         time.Time         `json:"updated_at"`
+	SendBy            *time.Time        `json:"send_by,omitempty"`
+	ExpiresAt         *time.Time        `json:"expires_at,omitempty"`
+	PolledAt          *time.Time        `json:"polled_at,omitempty"` // the last lookup
+	DueAt             *time.Time        `json:"due_at,omitempty"`    // the next lookup
+	PaidLateAt        *time.Time        `json:"paid_late_at,omitempty"`
+	PaidAmount        money.Amount      `json:"paid_amount,omitempty"` // where it is not the amount asked for
+	Returned          money.Amount      `json:"returned_amount,omitempty"`
+	ReturnedAt        *time.Time        `json:"returned_at,omitempty"` // when all of it was gone
+	Returns           []movement.Return `json:"returns,omitempty"`
+	History           []HistoryEntry    `json:"history"` // the oldest entry first
 
 	Paying
 	Trail

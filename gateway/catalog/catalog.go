@@ -182,6 +182,12 @@ func declaredRules(rules movement.Rules, m *manifest.Manifest, declared manifest
 	if rules.Resubmits = m.Lookup == manifest.LookupResubmit; rules.Resubmits {
 		rules.ResubmitWithin, rules.BuysWithin = time.Duration(m.ResubmitWithin), cmp.Or(time.Duration(m.ResubmitBuysWithin), defaultBuysWithin)
 	}
+	rules.Signed = m.NotificationProof == manifest.Signed
+	if rules.Flow == movement.MoneyIn && rules.EndedBy == movement.EndedByProvider {
+		for _, after := range m.LookupsAfterSuccess {
+			rules.Polls.Succeeded = append(rules.Polls.Succeeded, time.Duration(after))
+		}
+	}
 	rules.Quarantine = time.Duration(m.ReportsLate) + movement.QuarantineBeyond
 	rules.Timeout = time.Duration(declared.Timeout)
 	return rules

@@ -134,7 +134,7 @@ func TestOpenAPITellsOfCallbacks(t *testing.T) {
 	}
 	status := document.Paths.Value("/payments/status").Post.Responses.Value("200").Value.
 		Content["application/json"].Schema.Value.Properties["data"].Value
-	for _, name := range []string{"payments.status_update", "payments.paid_late", "payments.reversed"} {
+	for _, name := range []string{"payments.status_update", "payments.paid_late", "payments.amount_differs", "payments.returned"} {
 		webhook := document.Webhooks[name]
 		if webhook == nil || webhook.Post == nil {
 			t.Errorf("%s is not described", name)
@@ -148,11 +148,11 @@ func TestOpenAPITellsOfCallbacks(t *testing.T) {
 		body := webhook.Post.RequestBody.Value.Content["application/json"].Schema.Value
 		data := body.Properties["data"].Value
 		if body.Properties["event"].Value.Const != name || !slices.Equal(data.Required, append(slices.Clone(status.Required), "timestamp")) ||
-			len(data.Properties) != len(status.Properties)+1 {
+			len(data.Properties) != len(status.Properties)+2 {
 			t.Errorf("%s: the body is described as %+v", name, body)
 		}
 	}
-	if len(document.Webhooks) != 3 {
+	if len(document.Webhooks) != 4 {
 		t.Errorf("%d webhooks are described", len(document.Webhooks))
 	}
 }
@@ -175,7 +175,7 @@ func TestCallbacksOfSeveralProvidersOfOneKind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body := document.Webhooks["payments.reversed"].Post.RequestBody.Value.Content["application/json"].Schema.Value
+	body := document.Webhooks["payments.returned"].Post.RequestBody.Value.Content["application/json"].Schema.Value
 	if data := body.Properties["data"].Value; len(data.AnyOf) != 2 {
 		t.Errorf("data is described as %+v", data)
 	}
@@ -246,7 +246,7 @@ func TestOpenAPIHasNamesAndExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"Payment", "Collection", "Order", "Transfer", "Error", "PaymentsStatusUpdate", "PaymentsPaidLate", "PpobReversed", "TransferStatusUpdate"} {
+	for _, name := range []string{"Payment", "Collection", "Order", "Transfer", "Error", "PaymentsStatusUpdate", "PaymentsPaidLate", "PpobReturned", "TransferStatusUpdate"} {
 		if document.Components.Schemas[name] == nil {
 			t.Errorf("no schema is named %s", name)
 		}

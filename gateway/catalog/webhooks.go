@@ -28,7 +28,14 @@ var occasions = []occasion{
 		func(e movement.Events) string { return e.PaidLate }, "Money came after the end",
 		object{"status": "EXPIRED", "paid_at": nil, "paid_late_at": exampleTime},
 	},
-	{func(e movement.Events) string { return e.Reversed }, "The provider took a success back", object{"reversed_at": exampleTime}},
+	{
+		func(e movement.Events) string { return e.AmountDiffers }, "Another amount than the one asked for has arrived",
+		object{"status": "PENDING", "paid_at": nil, "paid_amount": 24000},
+	},
+	{
+		func(e movement.Events) string { return e.Returned }, "Money of a success went back, or came again; the status says whether any of it is left",
+		object{"returned_amount": 5000, "return": object{"id": "rfd-1", "sort": "refund", "amount": 5000, "at": exampleTime}},
+	},
 }
 
 // describeWebhooks describes the callbacks by the names of their events.
@@ -76,6 +83,17 @@ func describeEvent(status *Operation) (object, error) {
 			properties[name] = object{"type": "string"}
 		}
 		required = append(slices.Clone(required), name)
+	}
+	properties["return"] = object{
+		"type": "object", "required": []any{"id", "sort", "amount", "at"},
+		"description": "Of an event that tells of money that went back: what it was.",
+		"properties": object{
+			"id":        object{"type": "string", "description": "The provider's id of it; empty where the provider told no more than that all of it went back."},
+			"sort":      object{"type": "string", "enum": []any{"refund", "void", "chargeback", "reversal"}},
+			"amount":    object{"type": "integer"},
+			"at":        object{"type": "string", "format": "date-time"},
+			"undone_at": object{"type": "string", "format": "date-time", "description": "When the money came again: a dispute was won, a refund failed."},
+		},
 	}
 	properties["timestamp"] = object{"type": "string", "format": "date-time", "description": "When the event happened."}
 	schema["properties"], schema["required"] = properties, append(slices.Clone(required), "timestamp")

@@ -287,7 +287,7 @@ func (c *Console) foundDocument(ctx context.Context, m movement.Movement, id str
 	}
 	return adminapi.FoundMovement{
 		By: nameBy(m, id), ID: m.ID.String(), MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Kind: string(m.Kind),
-		Reference: shownReference(m.Reference), Operation: m.Operation, Provider: m.Provider, State: string(m.State), Amount: m.Amount,
+		Reference: shownReference(m.Reference), Operation: m.Operation, Provider: m.Provider, State: string(m.Listed()), Amount: m.Amount,
 		RequestID: m.RequestID, DecisionID: m.DecisionID, PolicyVersion: m.PolicyVersion,
 		UpstreamReference: m.UpstreamReference(), ProviderReference: m.ProviderReference,
 		History: historyWith(m, history, callbacks, overrides),

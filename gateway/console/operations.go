@@ -69,7 +69,8 @@ func movementDocument(m movement.Movement, history []movement.HistoryEntry) admi
 		UpstreamReference: m.UpstreamReference(), ProviderReference: m.ProviderReference, FactID: m.FactID,
 		RequestID: m.RequestID, PolicyVersion: m.PolicyVersion, DecisionID: m.DecisionID, Misses: m.Misses,
 		CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt, SendBy: given(m.SendBy), ExpiresAt: given(m.ExpiresAt),
-		PolledAt: given(m.PolledAt), DueAt: given(m.DueAt), PaidLateAt: given(m.PaidLateAt), ReversedAt: given(m.ReversedAt),
+		PolledAt: given(m.PolledAt), DueAt: given(m.DueAt), PaidLateAt: given(m.PaidLateAt), ReturnedAt: given(m.ReturnedAt),
+		PaidAmount: m.PaidAmount, Returned: m.Returned(), Returns: m.Returns,
 		History: make([]adminapi.HistoryEntry, len(history)),
 		Paying: adminapi.Paying{
 			ConnectionOwner: string(m.ConnectionOwner), ConnectionVersion: m.ConnectionVersion, ConnectionAccount: m.ConnectionAccount,

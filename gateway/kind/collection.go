@@ -81,12 +81,12 @@ func (k *Collection) Describe(asked, op *catalog.Operation, m movement.Movement)
 }
 
 func describeCollection(asked, op *catalog.Operation, m movement.Movement) *lifecycle.Object {
-	o := (&lifecycle.Object{}).SetText(op.Rules.ReferenceField, m.Reference).SetText("status", op.Rules.Word(m.State)).
+	o := (&lifecycle.Object{}).SetText(op.Rules.ReferenceField, m.Reference).SetText("status", op.Rules.Status(m)).
 		SetNumber("amount", int64(m.Amount)).Echo(asked, m)
 	if m.PaidAt.IsZero() {
 		o.Set("paid_at", nil)
 	}
-	return o.SetTime("paid_at", m.PaidAt).SetTime("paid_late_at", m.PaidLateAt).SetTime("reversed_at", m.ReversedAt).Results(asked, op, m.Result)
+	return o.SetTime("paid_at", m.PaidAt).SetTime("paid_late_at", m.PaidLateAt).Returned(m).Results(asked, op, m.Result)
 }
 
 // Event is the state, and when it was so.

@@ -198,14 +198,14 @@ func (k *Order) Answer(op *catalog.Operation, m movement.Movement) (lifecycle.An
 // the status shows and the provider has given.
 func (k *Order) Describe(asked, op *catalog.Operation, m movement.Movement) lifecycle.Answer {
 	rules, reports := op.Rules, lifecycle.Reports(m)
-	o := (&lifecycle.Object{}).SetText(rules.ReferenceField, m.Reference).Echo(asked, m).SetText("status", rules.Word(m.State))
+	o := (&lifecycle.Object{}).SetText(rules.ReferenceField, m.Reference).Echo(asked, m).SetText("status", rules.Status(m))
 	for _, name := range rules.Reports {
 		if asked.Answers(name) && reports[name] != "" {
 			o.SetText(name, reports[name])
 		}
 	}
 	return lifecycle.Answer{
-		Data: o.SetTime("reversed_at", m.ReversedAt).Results(asked, op, m.Result).JSON(), Status: rules.Word(m.State), Message: lifecycle.Message(rules, m),
+		Data: o.Returned(m).Results(asked, op, m.Result).JSON(), Status: rules.Status(m), Message: lifecycle.Message(rules, m),
 	}
 }
 
@@ -213,6 +213,6 @@ func (k *Order) Describe(asked, op *catalog.Operation, m movement.Movement) life
 func (k *Order) Event(op *catalog.Operation, m movement.Movement, at time.Time) *lifecycle.Object {
 	rules := op.Rules
 	return (&lifecycle.Object{}).SetText(rules.ReferenceField, m.Reference).Echo(op.Status, m).
-		SetText("status", rules.Word(m.State)).SetText("sn", lifecycle.Reports(m)["sn"]).SetText("message", lifecycle.Message(rules, m)).
-		SetTime("timestamp", at).SetTime("reversed_at", m.ReversedAt).Results(op.Status, op, m.Result)
+		SetText("status", rules.Status(m)).SetText("sn", lifecycle.Reports(m)["sn"]).SetText("message", lifecycle.Message(rules, m)).
+		SetTime("timestamp", at).Returned(m).Results(op.Status, op, m.Result)
 }

@@ -64,8 +64,11 @@ func (p *Payment) Describe(asked, op *catalog.Operation, m movement.Movement) li
 
 func describePayment(asked, op *catalog.Operation, m movement.Movement) *lifecycle.Object {
 	rules := op.Rules
-	o := (&lifecycle.Object{}).SetText(rules.ReferenceField, m.Reference).SetText("status", rules.Word(m.State)).SetNumber("amount", int64(m.Amount)).
+	o := (&lifecycle.Object{}).SetText(rules.ReferenceField, m.Reference).SetText("status", rules.Status(m)).SetNumber("amount", int64(m.Amount)).
 		Echo(asked, m)
+	if m.PaidAmount != 0 || m.State == movement.Succeeded {
+		o.SetNumber("paid_amount", int64(m.Paid()))
+	}
 	o.SetTime("created_at", m.CreatedAt).SetTime("updated_at", m.UpdatedAt).SetTime("paid_at", m.PaidAt)
 	if m.Channel != "" {
 		o.SetText("channel", m.Channel)
@@ -73,7 +76,7 @@ func describePayment(asked, op *catalog.Operation, m movement.Movement) *lifecyc
 	if m.ProviderReference != "" {
 		o.SetText("provider_reference", m.ProviderReference)
 	}
-	return o.SetTime("paid_late_at", m.PaidLateAt).SetTime("reversed_at", m.ReversedAt).Results(asked, op, m.Result)
+	return o.SetTime("paid_late_at", m.PaidLateAt).Returned(m).Results(asked, op, m.Result)
 }
 
 // Event is the state, and when it was so.
@@ -182,7 +185,7 @@ func (p *Payment) Checkout(ctx context.Context, id string) (Checkout, error) {
 	merchant := account.Merchant()
 	page := Checkout{
 		Merchant: merchant.Name, Reference: m.Reference, Description: lifecycle.TextOf(m.Field("description")),
-		Amount: int64(m.Amount), Status: op.Rules.Word(m.State), SuccessURL: lifecycle.TextOf(m.Field("success_url")),
+		Amount: int64(m.Amount), Status: op.Rules.Status(m), SuccessURL: lifecycle.TextOf(m.Field("success_url")),
 		Cancelled: wasCancelled(m), Test: m.Owner.Mode == string(tenants.Test),
 		Colour: merchant.Labels[tenants.LabelColour], Language: merchant.Labels[tenants.LabelLanguage],
 	}
@@ -196,7 +199,7 @@ func (p *Payment) Checkout(ctx context.Context, id string) (Checkout, error) {
 	case movement.Succeeded:
 		page.PaidAt = lifecycle.Stamp(paidAt(m))
 	}
-	if !m.ReversedAt.IsZero() { // it is no proof any more, and leads nowhere
+	if m.Gone() || !m.PaidLateAt.IsZero() && !m.ReturnedAt.IsZero() { // it is no proof any more, and leads nowhere
 		page.Reversed, page.PaidAt, page.SuccessURL = true, "", ""
 	} else if !m.PaidLateAt.IsZero() {
 		page.Late = true

@@ -24,7 +24,7 @@ func TestAnswersAreAsManifestsMayPromise(t *testing.T) {
 		op := shipped(t, path)
 		m := movement.Movement{
 			Key: movement.Key{Kind: op.Kind, Reference: "A"}, State: movement.Succeeded, Amount: 100, Request: json.RawMessage(`{"body":{}}`),
-			Result: json.RawMessage(`{"qr_string":"QR"}`), ProviderReference: "up", CreatedAt: at, UpdatedAt: at, PaidAt: at, Channel: "QRIS", PaidLateAt: at, ReversedAt: at,
+			Result: json.RawMessage(`{"qr_string":"QR"}`), ProviderReference: "up", CreatedAt: at, UpdatedAt: at, PaidAt: at, Channel: "QRIS", PaidLateAt: at, ReturnedAt: at, PaidAmount: 1,
 			Collected: movement.Collected{Remaining: new(int64(1))}, Payout: movement.Payout{NameMatch: new(true)},
 		}
 		answer, err := k.Answer(op, m)

@@ -241,7 +241,7 @@ func (k *Transfer) Answer(op *catalog.Operation, m movement.Movement) (lifecycle
 	set("txId", m.ID.Compact())
 	set("amount", m.Amount)
 	set("fee", m.Fee)
-	set("status", op.Rules.Word(m.State))
+	set("status", op.Rules.Status(m))
 	set("external_id", externalID(m))
 	set("name_match", m.NameMatch)
 	answer.Data, answer.Message = o.Results(op, op, m.Result).JSON(), lifecycle.Message(op.Rules, m)
@@ -269,8 +269,8 @@ func describeTransfer(asked, op *catalog.Operation, m movement.Movement) *lifecy
 			o.SetText(name, m.ID.Compact())
 		}
 	}
-	return o.Set("external_id", externalID(m)).SetNumber("amount", int64(m.Amount)).SetNumber("fee", int64(m.Fee)).SetText("status", op.Rules.Word(m.State)).
-		SetTime("reversed_at", m.ReversedAt).Results(asked, op, m.Result)
+	return o.Set("external_id", externalID(m)).SetNumber("amount", int64(m.Amount)).SetNumber("fee", int64(m.Fee)).SetText("status", op.Rules.Status(m)).
+		Returned(m).Results(asked, op, m.Result)
 }
 
 // Event is the state, and when it was so.

@@ -286,6 +286,15 @@ func (o *Object) SetNumber(name string, value int64) *Object {
 	return o
 }
 
+// Returned sets how much of a movement's money went back, and once nothing is left since
+// when; nothing where all of it is there.
+func (o *Object) Returned(m movement.Movement) *Object {
+	if back := m.Returned(); back > 0 {
+		o.SetNumber("returned_amount", int64(back))
+	}
+	return o.SetTime("returned_at", m.ReturnedAt)
+}
+
 // SetTime adds a moment, where there is one.
 func (o *Object) SetTime(name string, t time.Time) *Object {
 	if t.IsZero() {

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,9 +47,12 @@ const (
 	ledToMove
 )
 
+// apply commits, one after the other, all that a fact leads to: it may end a movement and
+// tell of money that went back since. What of it was committed stays; who tells the rest
+// again changes nothing of that.
 func (l *Lifecycle) apply(ctx context.Context, op *catalog.Operation, m movement.Movement, f movement.Fact) (_ movement.Movement, led ledTo, err error) {
 	event := uuid.New() // the same on every try
-	for range mostMoves {
+	for range mostMoves + 2*len(f.Returns) {
 		// 1. What the fact means for the movement as it was seen.
 		f.Now = l.Now()
 		l.addReports(op, m, &f)
@@ -60,7 +64,7 @@ func (l *Lifecycle) apply(ctx context.Context, op *catalog.Operation, m movement
 		}
 		if t.Effect == movement.Nothing || t.Effect == movement.Contradiction {
 			if len(t.Exceptions) > 0 {
-				led = ledToException
+				led = max(led, ledToException)
 			}
 			return m, led, nil
 		}
@@ -70,11 +74,20 @@ func (l *Lifecycle) apply(ctx context.Context, op *catalog.Operation, m movement
 			return m, ledToNothing, err
 		}
 		moves := t.Effect == movement.Move || t.Effect == movement.Renewal || t.Effect == movement.Errored
-		if moves && done {
+		records := t.Effect == movement.LateMoney || t.Effect == movement.MoneyBack || t.Effect == movement.OtherAmount
+		if (moves || records) && done {
 			if t.Releases {
 				l.releaseAmount(ctx, m)
 			}
-			return c.After(), ledToMove, nil
+			if moves {
+				led = ledToMove
+			}
+			m = c.After()
+			if len(f.Returns) == 0 {
+				return m, led, nil
+			}
+			event = uuid.New()
+			continue
 		}
 		// 3. The movement as it stands now. Where another replica was faster, or has
 		// polled it, the fact is about that.
@@ -83,8 +96,9 @@ func (l *Lifecycle) apply(ctx context.Context, op *catalog.Operation, m movement
 		if err == nil && moves && m.Provider != was.Provider && !ofAttempt(f) {
 			return m, ledToNothing, fmt.Errorf("lifecycle: movement %s went from provider %s to %s while a fact was applied", m.ID, was.Provider, m.Provider)
 		}
-		if err != nil || !moves || !stillAbout(op.Rules, f, was, m) {
-			return m, ledToNothing, err
+		again := moves && stillAbout(op.Rules, f, was, m) || records && m.Attempt == was.Attempt && m.Sequence != was.Sequence
+		if err != nil || !again {
+			return m, led, err
 		}
 	}
 	return m, ledToNothing, errors.New("lifecycle: a movement kept changing while a fact was applied")
@@ -146,7 +160,11 @@ func (l *Lifecycle) render(ctx context.Context, op *catalog.Operation, c *moveme
 		if err != nil {
 			return err
 		}
-		body := (&Object{}).SetText("event", name).SetJSON("data", kind.Event(op, then, c.At).JSON())
+		data := kind.Event(op, then, c.At)
+		if c.Return != nil {
+			data.SetJSON("return", returnTold(*c.Return))
+		}
+		body := (&Object{}).SetText("event", name).SetJSON("data", data.JSON())
 		c.Callback = &movement.CallbackEvent{ID: event, Event: name, URL: receiver, Body: body.JSON()}
 	}
 	if receipter, mails := kind.(Receipter); mails && c.Receipt && l.MailCommitted != nil {
@@ -155,6 +173,12 @@ func (l *Lifecycle) render(ctx context.Context, op *catalog.Operation, c *moveme
 		}
 	}
 	return nil
+}
+
+// returnTold is a return as a merchant reads it.
+func returnTold(r movement.Return) json.RawMessage {
+	return (&Object{}).SetText("id", r.ID).SetText("sort", string(r.Sort)).SetNumber("amount", int64(r.Amount)).
+		SetTime("at", r.At).SetTime("undone_at", r.UndoneAt).JSON()
 }
 
 // firstAnswer is the data of a creation's first answer, which a replay repeats.
@@ -274,12 +298,40 @@ func (l *Lifecycle) factOfUpdate(op *catalog.Operation, m movement.Movement, u s
 	f := movement.Fact{
 		Source: source, Says: saysOf(u.Status), Reference: verbatim(u.Reference), ProviderReference: NameOf(u.ProviderReference),
 		EventID: Printable(u.EventID), Amount: u.Amount, Currency: verbatim(u.Currency), At: Plausible(u.At, l.Now()), ExpiresAt: u.ExpiresAt,
-		Channel: Printable(u.Channel),
+		Channel: Printable(u.Channel), Returns: l.returnsOf(u.Returns),
 	}
 	if f.Says != movement.SaysNothing && f.Says != movement.SaysNotFound {
 		l.addData(op, m, &f, u.Data)
 	}
 	return f
+}
+
+// returnsOf are the returns that a provider tells, checked: the sort and the name of one
+// fit our records, and its times can be true.
+func (l *Lifecycle) returnsOf(told []sdk.Return) []movement.Return {
+	returns := make([]movement.Return, 0, len(told))
+	for _, r := range told[:min(len(told), mostReturns)] {
+		kept := movement.Return{
+			ID: verbatim(cmp.Or(r.ID, r.Sort.String())), Sort: movement.ReturnSort(r.Sort.String()), Amount: r.Amount,
+			At: l.moment(r.At), UndoneAt: l.moment(r.UndoneAt),
+		}
+		if r.Undone && kept.UndoneAt.IsZero() {
+			kept.UndoneAt = l.moment(l.Now())
+		}
+		returns = append(returns, kept)
+	}
+	return returns
+}
+
+// mostReturns is how many returns of one movement are kept.
+const mostReturns = 100
+
+// moment is a provider's time as our records keep it, zero for none that can be true.
+func (l *Lifecycle) moment(t time.Time) time.Time {
+	if t = Plausible(t, l.Now()); t.IsZero() {
+		return t
+	}
+	return t.UTC().Truncate(time.Microsecond)
 }
 
 // verbatim makes what a provider wrote fit for our records, and unlike anything of ours

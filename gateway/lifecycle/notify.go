@@ -1,11 +1,13 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
@@ -101,10 +103,46 @@ func (l *Lifecycle) notified(ctx context.Context, c tenants.Connection, u sdk.St
 		return err
 	}
 	f := l.factOfUpdate(op, m, u, movement.FromNotification)
-	if f.Says == movement.SaysNotFound {
+	switch now, err := l.Reconnect(ctx, op, m); {
+	case f.Says == movement.SaysNotFound:
 		return nil // only who asked can be told that
+	case f.Says == movement.SaysNothing && len(f.Returns) == 0:
+		return l.List(ctx, m, movement.Cause{
+			Reason: movement.ReasonNotUnderstood, FactID: cmp.Or(f.EventID, Printable(u.Detail)),
+			Detail: "the provider has notified of something that its plugin does not understand: " + Printable(u.Detail),
+		})
+	case err != nil && !op.Rules.Signed:
+		return err
+	case err == nil && now.anotherAccount(m):
+		return l.List(ctx, m, movement.Cause{
+			Reason: movement.ReasonContradiction, FactID: f.EventID,
+			Detail: "it was made on account " + m.ConnectionAccount + ", and a notification of account " + now.Account + " tells " + u.Status.String() + " of it",
+		})
+	case !op.Rules.Signed, len(f.Returns) > 0 && m.State.Open():
+		return l.hinted(ctx, op, m, now)
 	}
 	_, err = l.Apply(ctx, op, m, f)
+	return err
+}
+
+// hinted asks the provider about a movement of which a notification tells what it does not
+// prove. One that the provider does not answer for is asked about again soon.
+func (l *Lifecycle) hinted(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection) error {
+	if m.Version != 0 { // there is something to ask
+		seen, err := l.Poll(ctx, op, m, c)
+		if err == nil && seen.Version != 0 && seen.State == m.State && seen.Sequence == m.Sequence {
+			err = l.putOff(ctx, seen, op.Rules.Pace.Every) // its own books may be later than its notification
+		}
+		return err
+	}
+	if op.Rules.Resubmits {
+		return nil // to ask is to send it again
+	}
+	update := l.lookup(ctx, op, m, c, l.Now())
+	if update.Status == sdk.StatusUnknown {
+		return fault.New(fault.ProviderUnavailable, "The notification can't be taken now.").Because(errors.New(update.Detail)) // it is sent again
+	}
+	_, err := l.weigh(ctx, op, m, c, update, time.Time{})
 	return err
 }
 

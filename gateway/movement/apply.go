@@ -21,6 +21,20 @@ const PollLasts = time.Minute
 // does with money: calls, lookups, notifications, statements, operators and time all
 // end here.
 func Apply(rules Rules, m Movement, f Fact) Transition {
+	t := says(rules, m, f)
+	if t.Effect != Nothing && t.Effect != Contradiction || len(f.Returns) == 0 {
+		return t
+	}
+	r := m.unheard(f)
+	if r == nil {
+		return t
+	}
+	back := moneyBack(rules, m, f, *r)
+	back.Exceptions = append(t.Exceptions, back.Exceptions...)
+	return back
+}
+
+func says(rules Rules, m Movement, f Fact) Transition {
 	switch f.Says {
 	case SaysNothing:
 		return Transition{}
@@ -271,18 +285,24 @@ func updated(rules Rules, m Movement, f Fact) Transition {
 		}
 	}
 	if f.Source == FromStatement && to == Failed && m.State != Succeeded && !m.PaidLateAt.IsZero() {
-		return record(m, f, Reversal) // its merchant read of late money, and reads that it is gone
+		return allBack(rules, m, f) // its merchant read of late money, and reads that it is gone
 	}
 	if why, text := contradicts(rules, m, f); why != "" {
+		if why == ReasonAmount && rules.Events.AmountDiffers != "" && to == Succeeded && f.Amount > 0 {
+			return otherAmount(rules, m, f, text)
+		}
 		return exception(why, f.EventID, text)
 	}
 	effect := rules.judge(m.State, to)
+	if to == Failed && m.State.Final() && !m.PaidLateAt.IsZero() && f.Source != FromCall && (f.EventID == "" || f.EventID != m.FactID) {
+		return allBack(rules, m, f) // of late money, and no older news than that
+	}
 	if m.PaidByOverride() && to == Expired {
 		effect = Contradiction // and not older news: operators have said otherwise
 	}
 	if f.Source == FromCall {
 		switch {
-		case effect == Reversal:
+		case effect == MoneyBack:
 			effect = Contradiction // a refusal that comes late takes nothing back
 		case rules.Resubmits && to == Failed && !m.PolledAt.IsZero() && !m.State.Final():
 			return Transition{} // the same request was sent again meanwhile: its answer counts
@@ -291,11 +311,13 @@ func updated(rules Rules, m Movement, f Fact) Transition {
 	switch effect {
 	case Move:
 		return moved(rules, m, f, to)
-	case LateMoney, Reversal:
-		return record(m, f, effect)
+	case LateMoney:
+		return lateMoney(m, f)
+	case MoneyBack:
+		return allBack(rules, m, f)
 	case Contradiction:
 		return exception(ReasonContradiction, f.EventID, "it is "+string(m.State)+", the provider says "+string(to))
-	case Nothing, Supplement, KeepAnswer, Renewal, Errored:
+	case Nothing, Supplement, KeepAnswer, Renewal, Errored, OtherAmount:
 	}
 	return confirmed(rules, m, f, to)
 }
@@ -341,6 +363,9 @@ func moved(rules Rules, m Movement, f Fact, to State) Transition {
 	if rules.AmountIsCost && to == Succeeded {
 		t.Cost = f.Amount
 	}
+	if m.PaidAmount != 0 && to == Succeeded {
+		t.PaidAmount = f.Amount // the rest has arrived, too
+	}
 	switch {
 	case rules.Answers == AnswerPending:
 		t.Result, t.Answers = f.Data, !m.Answered()
@@ -352,21 +377,54 @@ func moved(rules Rules, m Movement, f Fact, to State) Transition {
 	return move(rules, m, f, to, t)
 }
 
-// record keeps late money and reversals, which change no state.
-func record(m Movement, f Fact, effect Effect) Transition {
-	t := Transition{Effect: effect, HappenedAt: f.At, Detail: detail("source", f.source(), "fact", f.EventID)}
+// lateMoney keeps that money came after the end, once.
+func lateMoney(m Movement, f Fact) Transition {
+	t := Transition{
+		Effect: LateMoney, HappenedAt: f.At, Event: "paid_late", Tells: PaidLateEvent,
+		Detail:     detail("source", f.source(), "fact", f.EventID),
+		Exceptions: []Cause{{ReasonPaidLate, f.EventID, "amount " + f.Amount.String()}},
+	}
 	if f.At.IsZero() {
 		t.HappenedAt = f.Now
 	}
-	t.Event, t.Tells = "paid_late", PaidLateEvent
-	why := ReasonPaidLate
-	if effect == Reversal {
-		t.Event, t.Tells, why = "reversed", ReversedEvent, ReasonReversed
-		if m.Charge != Unpaid {
-			t.Posting = m.posts(f.Now, takeBack(m))
-		}
+	if !m.PaidLateAt.IsZero() {
+		return Transition{Exceptions: t.Exceptions} // a second one, of which operators hear
 	}
-	t.Exceptions = []Cause{{why, f.EventID, "amount " + m.Amount.String()}}
+	return t
+}
+
+// allBack takes in a status that says no more than that all of the money went back.
+// Where the provider tells what went back, that counts.
+func allBack(rules Rules, m Movement, f Fact) Transition {
+	left, came := m.Paid()-m.Returned(), later(m.PaidAt, m.PaidLateAt)
+	older := f.Source == FromNotification && !f.At.IsZero() && f.At.Before(came) // notifications come in any order
+	if len(f.Returns) > 0 || left <= 0 || older {
+		return Transition{}
+	}
+	at := f.At
+	if at.IsZero() {
+		at = f.Now
+	}
+	return moneyBack(rules, m, f, Return{Sort: Reversal, Amount: left, At: at})
+}
+
+// otherAmount keeps what has arrived where it is not what was asked for: the state stays
+// until operators decide, and the merchant reads of it.
+func otherAmount(rules Rules, m Movement, f Fact, text string) Transition {
+	t := Transition{Exceptions: []Cause{{ReasonAmount, f.EventID, text}}}
+	switch {
+	case m.PaidAmount == f.Amount, m.State == Succeeded, m.State == NotSubmitted:
+		return t
+	case rules.judge(m.State, Succeeded) == LateMoney:
+		if !m.PaidLateAt.IsZero() {
+			return t
+		}
+		late := lateMoney(m, f)
+		late.PaidAmount, late.Exceptions = f.Amount, append(late.Exceptions, t.Exceptions...)
+		return late
+	}
+	t.Effect, t.Event, t.Tells, t.PaidAmount = OtherAmount, "amount_differs", AmountEvent, f.Amount
+	t.Detail = detail("source", f.source(), "fact", f.EventID, "at", stamp(f.At), "channel", f.Channel, "amount", f.Amount.String())
 	return t
 }
 
@@ -379,6 +437,8 @@ func confirmed(rules Rules, m Movement, f Fact, to State) Transition {
 		return succeededAgain(rules, m, f, again && !m.PaidByOverride())
 	case again && m.PaidByOverride() && f.By != "": // an operator says that this is the payment
 		return Transition{}
+	case to == Succeeded && m.Gone() && f.Source == FromLookup && len(f.Returns) == 0:
+		return exception(ReasonContradiction, f.EventID, "its money went back, and the provider says succeeded")
 	case again && m.PaidByOverride(): // nobody knows which payment the operators saw
 		return exception(ReasonPaidAgain, f.EventID, "operators ended it as paid, and the provider tells of a payment")
 	case again:
@@ -399,11 +459,13 @@ func succeededAgain(rules Rules, m Movement, f Fact, renamed bool) Transition {
 		t.Exceptions = append(t.Exceptions, Cause{ReasonAmount, f.EventID, "booked at " + m.Cost.String() + ", the provider says " + f.Amount.String()})
 	}
 	switch {
-	case f.Late != "" && m.ReversedAt.IsZero():
+	case f.Late != "" && m.ReturnedAt.IsZero():
 		// An operator has to know: the merchant was called back without it. It is
 		// listed as another success would be, so that the same one told again is not.
 		t.Effect, t.Result, t.Event, t.Detail = Supplement, f.Fuller, "supplemented", f.entry(rules)
 		t.Exceptions = append(t.Exceptions, Cause{ReasonContradiction, f.EventID, "the provider told " + f.Late + " late, after the success: the callback went without it"})
+	case m.Gone() && f.Source == FromLookup:
+		t.Exceptions = append(t.Exceptions, Cause{ReasonContradiction, f.EventID, "it came back, and the provider says succeeded"})
 	case renamed && !cheaper:
 		t.Exceptions = append(t.Exceptions, Cause{ReasonContradiction, f.EventID, "it had succeeded before as " + m.FactID})
 	}

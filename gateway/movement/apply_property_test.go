@@ -53,8 +53,9 @@ func (s section) live(t *rapid.T, m *movement.Movement) {
 	if rapid.Bool().Draw(t, "polled") {
 		m.PolledAt, m.DueAt, m.Misses = moment("polled at"), moment("due at"), rapid.IntRange(0, 2).Draw(t, "misses")
 	}
-	if m.State == movement.Succeeded && rapid.Bool().Draw(t, "reversed") {
-		m.ReversedAt = moment("reversed at")
+	if m.State == movement.Succeeded && rapid.Bool().Draw(t, "returned") {
+		m.ReturnedAt = moment("returned at")
+		m.Returns = []movement.Return{{ID: "r-1", Sort: movement.Refund, Amount: asked, At: m.ReturnedAt}}
 	}
 	if s.rules.Events.PaidLate != "" && m.State.Final() && m.State != movement.Succeeded && rapid.Bool().Draw(t, "late") {
 		m.PaidLateAt = moment("paid late at")
@@ -114,12 +115,12 @@ func TestApplyMovesByTheRules(t *testing.T) {
 }
 
 // TestApplyPostsEachEnd says that what is paid from a balance ends with one sound
-// posting, is reversed with one, and that nothing else posts.
+// posting, is given back with one, and that nothing else posts.
 func TestApplyPostsEachEnd(t *testing.T) {
 	t.Parallel()
 	checkApplied(t, func(t *rapid.T, a applied) {
 		ends := a.Effect == movement.Move && (a.To.Final() || a.To == movement.NotSubmitted)
-		back := a.Effect == movement.Reversal
+		back := a.Effect == movement.MoneyBack
 		if want := a.m.Charge != movement.Unpaid && (ends || back); want != (a.Posting != nil) {
 			t.Fatalf("%s, %s: posts %+v", a.m.State, a.m.Charge, a.Posting)
 		}
@@ -133,7 +134,7 @@ func TestApplyPostsEachEnd(t *testing.T) {
 }
 
 // TestApplyTellsEachEnd says that every final state is a callback event of the kind,
-// late money and reversals are theirs, and nothing else is one.
+// late money, returns and other amounts are theirs, and nothing else is one.
 func TestApplyTellsEachEnd(t *testing.T) {
 	t.Parallel()
 	checkApplied(t, func(t *rapid.T, a applied) {
@@ -143,8 +144,10 @@ func TestApplyTellsEachEnd(t *testing.T) {
 			want = movement.EndedEvent
 		case a.Effect == movement.LateMoney:
 			want = movement.PaidLateEvent
-		case a.Effect == movement.Reversal:
-			want = movement.ReversedEvent
+		case a.Effect == movement.MoneyBack:
+			want = movement.ReturnedEvent
+		case a.Effect == movement.OtherAmount:
+			want = movement.AmountEvent
 		}
 		if a.Tells != want || (a.rules.Event(a.Tells) == "") != (want == movement.NoEvent) {
 			t.Fatalf("effect %d, to %s: tells %d, %q", a.Effect, a.To, a.Tells, a.rules.Event(a.Tells))
@@ -238,8 +241,8 @@ func TestAnyHistory(t *testing.T) {
 			}
 			f := s.fact(t, rapid.SampledFrom(s.facts()).Draw(t, "fact"), m)
 			c := movement.Change{Transition: movement.Apply(s.rules, m, f), Movement: m, At: f.Now}
-			if c.Effect == movement.LateMoney && !m.PaidLateAt.IsZero() || c.Effect == movement.Reversal && !m.ReversedAt.IsZero() {
-				continue
+			if c.Effect == movement.LateMoney && !m.PaidLateAt.IsZero() {
+				t.Fatalf("late money for the second time: %+v", c.Transition)
 			}
 			if !c.MissUntil.IsZero() && c.Effect != movement.Move {
 				m.Misses, m.DueAt = m.Misses+1, c.MissUntil
@@ -268,14 +271,14 @@ func (s section) agrees(t *rapid.T, m movement.Movement, balance ledger.Balance,
 	}
 	want := ledger.Balance{Available: asked}
 	switch {
-	case s.charge == movement.Unpaid, nothing, !m.ReversedAt.IsZero():
+	case s.charge == movement.Unpaid, nothing, !m.ReturnedAt.IsZero():
 	case m.State.Open() && s.charge == movement.Held:
 		want = ledger.Balance{Held: asked}
 	default:
 		want = ledger.Balance{}
 	}
 	if balance != want {
-		t.Fatalf("%s, reversed at %v: a balance of %+v, want %+v", m.State, m.ReversedAt, balance, want)
+		t.Fatalf("%s, returned at %v: a balance of %+v, want %+v", m.State, m.ReturnedAt, balance, want)
 	}
 	if (ends == 1) != m.State.Final() || ends > 1 {
 		t.Fatalf("%s was told %d times", m.State, ends)

@@ -64,7 +64,9 @@ type Movement struct {
 	PaidAt     time.Time // when its payer paid, zero where nobody tells
 	Channel    string    // how, in the provider's words; "" where nobody tells
 	PaidLateAt time.Time
-	ReversedAt time.Time
+	ReturnedAt time.Time    // when all of the money was gone, zero while any is there
+	PaidAmount money.Amount // what arrived where that is not the amount asked for, else 0
+	Returns    []Return     // of money that went back
 
 	Polled
 	Purchase

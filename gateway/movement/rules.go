@@ -23,6 +23,26 @@ const (
 	NotSubmitted State = "not_submitted" // proven: nothing was sent, and no merchant has read that it is pending
 )
 
+// Returned is what lists go by of a success of which nothing is left, and no state that a
+// movement is in.
+const Returned State = "returned"
+
+// Of is the state of the movements that a list by this one shows.
+func (s State) Of() State {
+	if s == Returned {
+		return Succeeded
+	}
+	return s
+}
+
+// End is what lists go by of a state that ends a movement, "" for one that does not.
+func (s State) End() string {
+	if s.Ends() || s == Returned {
+		return string(s)
+	}
+	return ""
+}
+
 // Final tells whether the state never changes any more.
 func (s State) Final() bool { return s == Succeeded || s == Failed || s == Expired }
 
@@ -85,6 +105,8 @@ type Rules struct {
 	// request again, until when it may be sent.
 	Pace      Pace
 	Resubmits bool
+	// Signed says that a notification proves what it says. Any other is a reason to look.
+	Signed bool
 	// ResubmitWithin is how long after its creation a movement may be resubmitted, and
 	// BuysWithin how long after send_by one that no provider has confirmed: its
 	// resubmission may be what buys it.
@@ -149,7 +171,10 @@ type Proof struct {
 type Events struct {
 	Ended    string // a final state was reached
 	PaidLate string // "" where there is no such thing
-	Reversed string
+	Returned string // money of a success went back, or came again
+	// AmountDiffers is where another amount than the one asked for can arrive; "" where
+	// what differs pays nothing.
+	AmountDiffers string
 }
 
 var (
@@ -171,7 +196,7 @@ var table = []Rules{
 			Submitting: {NotSubmitted}, Acknowledged: {Submitting}, Pending: unknown,
 			Succeeded: open, Failed: open, Expired: open, NotSubmitted: {Submitting},
 		},
-		Events: Events{Ended: "payments.status_update", PaidLate: "payments.paid_late", Reversed: "payments.reversed"},
+		Events: Events{Ended: "payments.status_update", PaidLate: "payments.paid_late", Returned: "payments.returned", AmountDiffers: "payments.amount_differs"},
 		Waits:  true, LostIsAsked: true, Routed: true,
 		Receipts: true, NotFound: twice,
 		Polls: Polls{Pending: pollPending, Expired: pollExpired},
@@ -182,7 +207,7 @@ var table = []Rules{
 			Submitting: {NotSubmitted}, Acknowledged: {Submitting}, Pending: unknown,
 			Succeeded: open, Failed: unknown, Expired: {Pending}, NotSubmitted: {Submitting},
 		},
-		Events:   Events{Ended: "wallet2.status_update", PaidLate: "wallet2.paid_late", Reversed: "wallet2.reversed"},
+		Events:   Events{Ended: "wallet2.status_update", PaidLate: "wallet2.paid_late", Returned: "wallet2.returned"},
 		Reserves: ReserveAmount, Receipts: true, EndedBy: EndedByStatement, NotFound: twice,
 		Life: 30 * time.Minute,
 	},
@@ -193,7 +218,7 @@ var table = []Rules{
 			Succeeded: open, Failed: open, NotSubmitted: {Submitting},
 		},
 		Reports:  []string{"sn", "message"},
-		Events:   Events{Ended: "ppob.status_update", Reversed: "ppob.reversed"},
+		Events:   Events{Ended: "ppob.status_update", Returned: "ppob.returned"},
 		Reserves: ReserveBalance, Answers: AnswerPending, AmountIsCost: true, Flow: MoneyOut, NotFound: twice,
 		Polls: Polls{Pending: pollPending},
 	},
@@ -205,7 +230,7 @@ var table = []Rules{
 			Submitting: {NotSubmitted}, Acknowledged: {Submitting}, Pending: {Submitting, Acknowledged, NotSubmitted},
 			Succeeded: {Submitting, Acknowledged, Pending, NotSubmitted}, Failed: open, NotSubmitted: {Submitting},
 		},
-		Events:   Events{Ended: "transfer.status_update", Reversed: "transfer.reversed"},
+		Events:   Events{Ended: "transfer.status_update", Returned: "transfer.returned"},
 		Reserves: ReserveLimits, Answers: AnswerPresent, Flow: MoneyOut, NotFound: twiceAndAbsent,
 		Polls: Polls{Open: []time.Duration{10 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour}},
 	},
@@ -254,8 +279,12 @@ func (r Rules) ReadsStatement(m Movement, now time.Time) bool {
 // any. What is submitting may still come to nothing, and nobody was told of it.
 func (r Rules) Listed(word string) []State {
 	var states []State
-	for _, s := range []State{Acknowledged, Pending, Succeeded, Failed, Expired} {
-		if of := r.Words[s]; of != "" && (word == "" || of == word) {
+	for _, s := range []State{Acknowledged, Pending, Succeeded, Failed, Expired, Returned} {
+		of := r.Words[s]
+		if s == Returned {
+			of = r.Words[Failed]
+		}
+		if of != "" && (word == "" || of == word) {
 			states = append(states, s)
 		}
 	}
@@ -264,6 +293,16 @@ func (r Rules) Listed(word string) []State {
 
 // Word is what a merchant reads for a state.
 func (r Rules) Word(s State) string { return r.Words[s] }
+
+// Status is what a merchant reads of a movement: the word for its state, and of a
+// success of which nothing is left the word for failure, so that a program that knows
+// the four words alone ships nothing.
+func (r Rules) Status(m Movement) string {
+	if m.Gone() {
+		return r.Words[Failed]
+	}
+	return r.Words[m.State]
+}
 
 // ErrorEnds tells whether an error of the provider's own, which ends a call, makes "not
 // found" proof sooner. It does not where lookups send the same request again, nor where
@@ -281,7 +320,7 @@ func (r Rules) judge(from, to State) Effect {
 	case from.Final() && from != Succeeded && to == Succeeded && r.Events.PaidLate != "":
 		return LateMoney
 	case from == Succeeded && to == Failed:
-		return Reversal
+		return MoneyBack
 	case from.Final() && (to == Pending || to == Expired || to == Failed) && r.Words[to] != "":
 		// News that is older than what we know: notifications come in any order.
 		return Nothing

@@ -44,7 +44,7 @@ const (
 	same = Nothing
 	to   = Move
 	late = LateMoney
-	back = Reversal
+	back = MoneyBack
 	odd  = Contradiction
 )
 

@@ -64,6 +64,7 @@ type Fact struct {
 	ProviderReference string // "" where the provider told none that can be kept
 	EventID           string // the upstream's id of the fact, "" for none
 	Amount            money.Amount
+	Returns           []Return  // money that went back, as far as it is told
 	Currency          string    // "" is rupiah
 	At                time.Time // when it happened, zero where nobody tells
 	Channel           string    // how it was paid, in the provider's words; "" where it told none
@@ -115,12 +116,13 @@ const (
 	Nothing       Effect = iota
 	Move                 // another state
 	LateMoney            // a record beside the end: money came after it
-	Reversal             // a record beside the end: the money went back
+	MoneyBack            // a record beside the end: money went back, or came again
 	Supplement           // the result of a success grows
 	KeepAnswer           // the creation's answer is known only now
 	Renewal              // it may be resubmitted once more
 	Contradiction        //
 	Errored              // its call has ended, so not found is proof sooner
+	OtherAmount          // a record beside the state: another amount has arrived
 )
 
 // Occasion says which of the kind's callback events a transition makes.
@@ -131,7 +133,8 @@ const (
 	NoEvent Occasion = iota
 	EndedEvent
 	PaidLateEvent
-	ReversedEvent
+	ReturnedEvent
+	AmountEvent
 )
 
 // Event is the name of the event that a kind's merchants read of an occasion, ""
@@ -142,8 +145,10 @@ func (r Rules) Event(o Occasion) string {
 		return r.Events.Ended
 	case PaidLateEvent:
 		return r.Events.PaidLate
-	case ReversedEvent:
-		return r.Events.Reversed
+	case ReturnedEvent:
+		return r.Events.Returned
+	case AmountEvent:
+		return r.Events.AmountDiffers
 	case NoEvent:
 	}
 	return ""
@@ -166,8 +171,10 @@ type Transition struct {
 	ExpiresAt         time.Time
 	PaidAt            time.Time // of what a payer pays, and
 	Channel           string    // how
-	HappenedAt        time.Time // of late money and reversals
+	HappenedAt        time.Time // of late money and of what went back
 	Cost              money.Amount
+	PaidAmount        money.Amount // where it is not the amount asked for
+	Return            *Return      // what went back or came again; nil for none
 
 	Posting   *ledger.Transaction // nil for none
 	GivesBack int                 // how often it gives its usage of payout limits back; -1 counts it again
@@ -212,7 +219,8 @@ const (
 	ReasonCurrency      = "currency_differs"
 	ReasonPaidAgain     = "paid_again"
 	ReasonPaidLate      = "paid_late"
-	ReasonReversed      = "reversed"
+	ReasonReturned      = "returned"
+	ReasonNotUnderstood = "not_understood"
 	ReasonVanished      = "vanished"
 	ReasonContradiction = "contradiction"
 	ReasonUnknown       = "unknown_reference"
@@ -321,26 +329,32 @@ func stamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// takeBack is what the reversal of a movement that was paid from a balance does.
+// takeBack is what the return of a movement that was paid from a balance does.
 func takeBack(m Movement) ledger.Transaction { return ledger.TakeBack(m.Amount, m.Cost) }
 
 // steps are the postings that effects make.
-var steps = map[Effect]ledger.Step{Move: ledger.Ends, Reversal: ledger.Reverses}
+var steps = map[Effect]ledger.Step{Move: ledger.Ends, MoneyBack: ledger.Reverses}
 
 // Check refuses a change that is at odds with itself: one that changes nothing, would
 // leave the ledger at odds with the movement, or would free a reference of which a
 // merchant may have read Pending.
 func (c Change) Check() error {
-	pays := c.Movement.Charge != Unpaid && (c.Effect == Reversal || c.Effect == Move && c.To.Ends())
+	pays := c.Movement.Charge != Unpaid && (c.Effect == MoneyBack || c.Effect == Move && c.To.Ends())
 	switch {
 	case c.Effect == Nothing || c.Effect == Contradiction:
 		return fmt.Errorf("%w: effect %d is nothing to commit", ErrInvalid, c.Effect)
+	case (c.Effect == MoneyBack) != (c.Return != nil) || c.Return != nil && c.Return.At.IsZero():
+		return fmt.Errorf("%w: money that went back is a return with a time, and nothing else is", ErrInvalid)
+	case c.Effect == LateMoney && (c.Movement.State == Succeeded || !c.Movement.State.Final() || !c.Movement.PaidLateAt.IsZero()):
+		return fmt.Errorf("%w: late money comes once, after an end without it", ErrInvalid)
+	case c.Effect == MoneyBack && c.Movement.State != Succeeded && c.Movement.PaidLateAt.IsZero():
+		return fmt.Errorf("%w: nothing goes back of what has not come", ErrInvalid)
 	case c.Effect == Move && !c.To.Open() && !c.To.Ends():
 		return fmt.Errorf("%w: there is no state %q", ErrInvalid, c.To)
 	case c.Effect == Move && c.To == NotSubmitted && !slices.Equal(c.From, []State{Submitting}):
 		return fmt.Errorf("%w: only what is submitting becomes not submitted", ErrInvalid)
 	case pays != (c.Posting != nil):
-		return fmt.Errorf("%w: what is paid from a balance ends, and is reversed, with a posting, and nothing else has one", ErrInvalid)
+		return fmt.Errorf("%w: what is paid from a balance ends, and is given back, with a posting, and nothing else has one", ErrInvalid)
 	case c.Posting == nil:
 		return nil
 	case c.Posting.Step != steps[c.Effect]:
@@ -360,7 +374,9 @@ func (c Change) After() Movement {
 		m.ErroredAt, m.Polled = c.At, c.polled()
 		m.Sequence++
 	}
-	if c.Effect != Move && c.Effect != LateMoney && c.Effect != Reversal {
+	switch c.Effect {
+	case Move, LateMoney, MoneyBack, OtherAmount:
+	case Nothing, Supplement, KeepAnswer, Renewal, Contradiction, Errored:
 		return c.keeps(m)
 	}
 	m.UpdatedAt = c.At
@@ -368,16 +384,20 @@ func (c Change) After() Movement {
 	switch c.Effect {
 	case LateMoney:
 		m.PaidLateAt, m.Polled = c.HappenedAt, Polled{PolledAt: m.PolledAt}
-	case Reversal:
-		m.ReversedAt, m.Polled = c.HappenedAt, Polled{PolledAt: m.PolledAt}
+	case MoneyBack:
+		m = m.withReturn(*c.Return)
+		if !m.PaidLateAt.IsZero() {
+			m.Polled = Polled{PolledAt: m.PolledAt}
+		}
 	case Move:
 		m.State, m.PaidAt, m.Polled = c.To, c.PaidAt, c.polled()
 		if c.Refusal != nil {
 			m.Refusal = c.Refusal
 		}
 		m.FactID, m.Cost, m.Channel = cmp.Or(c.FactID, m.FactID), cmp.Or(c.Cost, m.Cost), cmp.Or(c.Channel, m.Channel)
-	case Nothing, Supplement, KeepAnswer, Renewal, Contradiction, Errored:
+	case OtherAmount, Nothing, Supplement, KeepAnswer, Renewal, Contradiction, Errored:
 	}
+	m.PaidAmount = cmp.Or(c.PaidAmount, m.PaidAmount)
 	return c.keeps(m)
 }
 

@@ -37,7 +37,11 @@ var oddities = []oddity{
 			"that one stays open until it is not found twice.",
 	},
 	{
-		kinds: paidIn, says: moneyCame, hows: []string{"another amount", "no amount", anotherCurrency},
+		kinds: []manifest.Kind{manifest.Payment}, says: moneyCame, hows: []string{"no amount", anotherCurrency},
+		why: "Money moved, and its merchant does not hear of it: an open movement stays open until operators override it.",
+	},
+	{
+		kinds: []manifest.Kind{manifest.Collection}, says: moneyCame, hows: []string{"another amount", "no amount", anotherCurrency},
 		why: "Money moved, and its merchant does not hear of it: an open movement stays open until operators override it.",
 	},
 	{
@@ -67,22 +71,6 @@ var oddities = []oddity{
 	{
 		states: []movement.State{movement.NotSubmitted}, says: []string{"failed", "expired", "refused", "taken back"}, means: exceptionOf(movement.ReasonContradiction),
 		why: "Nothing moved, and that is what the gateway knows: an exception that tells operators nothing.",
-	},
-	{
-		states: []movement.State{movement.Succeeded}, says: moneyCame, where: "reversed", means: nothing,
-		why: "A success after a reversal: the provider may have paid again what it took back. Nobody hears of it.",
-	},
-	{
-		states: []movement.State{movement.Succeeded}, says: []string{"failed", "taken back"}, where: "reversed", means: "reversal recorded",
-		why: "The reversal is there already. Apply makes the record, its posting and its callback again; only the store's guard keeps them from counting twice.",
-	},
-	{
-		kinds: paidIn, states: []movement.State{movement.Failed, movement.Expired}, says: moneyCame, where: "late money recorded", means: "late money recorded",
-		why: "Late money is there already. Apply makes the record and its callback again, and the store keeps the first: of a second late payment only operators hear.",
-	},
-	{
-		kinds: []manifest.Kind{manifest.Payment}, states: []movement.State{movement.Failed, movement.Expired}, says: []string{"failed"}, where: "late money recorded", means: nothing,
-		why: "The provider may have taken the late money back. The merchant goes on believing in it, and nobody hears; a collection records a reversal here.",
 	},
 	{
 		kinds: paidIn, states: []movement.State{movement.Succeeded}, says: moneyCame, means: exceptionOf(movement.ReasonPaidAgain),
@@ -118,7 +106,7 @@ var oddities = []oddity{
 	},
 	{
 		kinds: []manifest.Kind{manifest.Transfer}, states: []movement.State{movement.Succeeded}, sources: provider, says: []string{"failed"},
-		where: "not reversed",
+		means: "return recorded",
 		why:   "The money came back, and the payout limits stay used.",
 	},
 }

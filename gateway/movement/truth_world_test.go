@@ -134,10 +134,16 @@ func (s section) situations(state movement.State) [][]situation {
 		})
 	}
 	if state == movement.Succeeded {
-		dimensions = append(dimensions, []situation{
-			as("not reversed", asItIs),
-			as("reversed", func(m *movement.Movement) { m.ReversedAt = epoch.Add(seen) }),
-		})
+		left := []situation{
+			as("all of it is there", asItIs),
+			as("all of it went back", func(m *movement.Movement) {
+				m.Returns, m.ReturnedAt = []movement.Return{refund("r-1", asked)}, epoch.Add(seen)
+			}),
+		}
+		if !s.rules.AmountIsCost { // which goes back whole
+			left = append(left, as("a part went back", func(m *movement.Movement) { m.Returns = []movement.Return{refund("r-1", asked/2)} }))
+		}
+		dimensions = append(dimensions, left)
 	}
 	return dimensions
 }
@@ -162,6 +168,7 @@ func (s section) facts() []told {
 			all = append(all, s.updates(source, says.word, says.says)...)
 		}
 		all = append(all, told{source, "nothing", "", says(movement.Fact{})})
+		all = append(all, returns(source)...)
 	}
 	all = append(all, s.notFound()...)
 	if s.rules.NotFound.Mutations {
@@ -294,6 +301,38 @@ func (s section) updates(source movement.Source, word string, status movement.Sa
 		add(withReports, func(f *movement.Fact) { f.Late, f.Fuller = "sn", json.RawMessage(`{"sn":"1"}`) })
 	}
 	return all
+}
+
+// refund is money that went back.
+func refund(id string, amount money.Amount) movement.Return {
+	return movement.Return{ID: id, Sort: movement.Refund, Amount: amount, At: epoch.Add(seen)}
+}
+
+const wentBack = "went back"
+
+// returns are the ways to say that money went back, and no more than that.
+func returns(source movement.Source) []told {
+	fact := func(how string, r movement.Return) told {
+		return told{source, wentBack, how, says(movement.Fact{Returns: []movement.Return{r}})}
+	}
+	unsorted := refund("r-3", asked/2)
+	unsorted.Sort = ""
+	return []told{
+		fact("a part", refund("r-1", asked/2)),
+		fact("another part", refund("r-2", asked/2)),
+		fact("all", refund("r-3", asked)),
+		fact("what it cost", refund("r-3", agreed)),
+		fact("more than all", refund("r-3", asked+1)),
+		fact("nobody knows why", unsorted),
+		{source, wentBack, "undone", func(m *movement.Movement) movement.Fact {
+			r := refund("r-1", asked/2)
+			if len(m.Returns) > 0 {
+				r = m.Returns[0]
+			}
+			r.UndoneAt = epoch.Add(seen)
+			return movement.Fact{Returns: []movement.Return{r}}
+		}},
+	}
 }
 
 // proofs name how often a lookup has said "not found".

@@ -27,7 +27,7 @@ func (s *Store) Apply(ctx context.Context, c movement.Change) (bool, error) {
 	switch c.Effect {
 	case movement.Move:
 		return s.move(ctx, c)
-	case movement.LateMoney, movement.Reversal:
+	case movement.LateMoney, movement.MoneyBack, movement.OtherAmount:
 		return s.record(ctx, c)
 	case movement.Supplement:
 		return s.transit(ctx, "supplement", supplementResult, changing(c))
@@ -75,18 +75,26 @@ func takesPoll(c movement.Change) parts {
 // forever lies after everything.
 var forever = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// record keeps late money or a reversal, which change no state.
+// record keeps a fact that changes no state. Nothing is left to ask once late money has
+// come, or gone again.
 func (s *Store) record(ctx context.Context, c movement.Change) (bool, error) {
-	w, happened := changing(c), optional(c.HappenedAt)
-	if happened == nil { // without a time it would be no record, and be made again and again
-		happened = optional(c.At)
+	if c.HappenedAt.IsZero() { // without a time it would be no record, and be made again and again
+		c.HappenedAt = c.At
 	}
-	if c.Effect == movement.LateMoney {
-		w.late, w.from = happened, []string{string(movement.Expired), string(movement.Failed)}
-	} else {
-		w.reversed, w.from = happened, []string{string(movement.Succeeded)}
+	w := changing(c)
+	w.then = c.After()
+	if len(w.then.Returns) > 0 {
+		encoded, err := json.Marshal(w.then.Returns)
+		if err != nil {
+			return false, fmt.Errorf("store: record: %w", err)
+		}
+		w.returns = text(encoded)
 	}
-	return s.transit(ctx, c.Event, recordFact|dropPoll, w)
+	p := recordFact
+	if !w.then.PaidLateAt.IsZero() {
+		p |= dropPoll
+	}
+	return s.transit(ctx, c.Event, p, w)
 }
 
 // changing is what a change writes.

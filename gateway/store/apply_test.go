@@ -221,7 +221,7 @@ func TestSupplement(t *testing.T) {
 			if ok, err := apply(t.Context(), s, epoch, change(want)); !ok || err != nil {
 				t.Errorf("of what has a result: %v, %v", ok, err)
 			}
-			if ok, err := apply(t.Context(), s, epoch, record(m, movement.Reversal, epoch)); !ok || err != nil {
+			if ok, err := apply(t.Context(), s, epoch, record(m, movement.MoneyBack, epoch)); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
 			if ok, err := apply(t.Context(), s, epoch, change(want)); ok || err != nil {
@@ -242,12 +242,12 @@ func TestLateFacts(t *testing.T) {
 		late := state == movement.Expired || state == movement.Failed
 		for i := range 2 {
 			ok, err := apply(t.Context(), s, when, record(m, movement.LateMoney, when))
-			if err != nil || ok != (late && i == 0) {
+			if (err == nil) != late || ok != (late && i == 0) {
 				t.Errorf("%s, paid late: %v, %v", state, ok, err)
 			}
-			ok, err = apply(t.Context(), s, when, record(m, movement.Reversal, when))
-			if err != nil || ok != (state == movement.Succeeded && i == 0) {
-				t.Errorf("%s, reversed: %v, %v", state, ok, err)
+			ok, err = apply(t.Context(), s, when, record(m, movement.MoneyBack, when))
+			if (err == nil) != (state == movement.Succeeded) || ok != (state == movement.Succeeded && i == 0) {
+				t.Errorf("%s, returned: %v, %v", state, ok, err)
 			}
 		}
 		name := ""
@@ -255,10 +255,14 @@ func TestLateFacts(t *testing.T) {
 		case late:
 			want.PaidLateAt, name = when, "paid_late"
 		case state == movement.Succeeded:
-			want.ReversedAt, name = when, "reversed"
+			want.ReturnedAt, name = when, "returned"
+			want.Returns = []movement.Return{{ID: "r-1", Sort: movement.Reversal, Amount: m.Amount, At: when}}
+		}
+		if late {
+			want.DueAt = time.Time{}
 		}
 		if name != "" {
-			want.Sequence, want.UpdatedAt, want.DueAt = m.Sequence+1, when, time.Time{}
+			want.Sequence, want.UpdatedAt = m.Sequence+1, when
 			events = append(events, movement.HistoryEntry{Sequence: want.Sequence, Event: name, At: when, Detail: "{}"})
 		}
 		if got := byID(t, s, m.ID); !reflect.DeepEqual(got, want) {
@@ -280,9 +284,9 @@ func TestLateFactsWithoutATime(t *testing.T) {
 		if err != nil || late != (i == 0) {
 			t.Errorf("paid late: %v, %v", late, err)
 		}
-		back, err := apply(t.Context(), s, epoch, record(done, movement.Reversal, time.Time{}))
+		back, err := apply(t.Context(), s, epoch, record(done, movement.MoneyBack, time.Time{}))
 		if err != nil || back != (i == 0) {
-			t.Errorf("reversed: %v, %v", back, err)
+			t.Errorf("returned: %v, %v", back, err)
 		}
 	}
 	if got := byID(t, s, expired.ID); !got.PaidLateAt.Equal(epoch) {
@@ -290,9 +294,9 @@ func TestLateFactsWithoutATime(t *testing.T) {
 	}
 }
 
-// TestReversalOfLateMoney records the reversal of late money where the caller saw
+// TestReturnOfLateMoney records the return of late money where the caller saw
 // that money, once.
-func TestReversalOfLateMoney(t *testing.T) {
+func TestReturnOfLateMoney(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	expired := at(t, s, "INV/1", movement.Expired)
@@ -304,12 +308,12 @@ func TestReversalOfLateMoney(t *testing.T) {
 		seen movement.Movement
 		want bool
 	}{{expired, false}, {paid, true}, {paid, false}} {
-		ok, err := apply(t.Context(), s, epoch.Add(time.Hour), record(c.seen, movement.Reversal, epoch.Add(time.Hour)))
-		if err != nil || ok != c.want {
+		ok, err := apply(t.Context(), s, epoch.Add(time.Hour), record(c.seen, movement.MoneyBack, epoch.Add(time.Hour)))
+		if (err == nil) == c.seen.PaidLateAt.IsZero() || ok != c.want {
 			t.Errorf("%d: %v, %v", i, ok, err)
 		}
 	}
-	if got := byID(t, s, expired.ID); got.State != movement.Expired || !got.ReversedAt.Equal(epoch.Add(time.Hour)) {
-		t.Errorf("%s, reversed at %v", got.State, got.ReversedAt)
+	if got := byID(t, s, expired.ID); got.State != movement.Expired || !got.ReturnedAt.Equal(epoch.Add(time.Hour)) {
+		t.Errorf("%s, returned at %v", got.State, got.ReturnedAt)
 	}
 }

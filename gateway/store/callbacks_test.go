@@ -96,7 +96,7 @@ func TestCallbackWithItsChange(t *testing.T) {
 			return apply(t.Context(), s, now, change)
 		}},
 		"reversed": {movement.Succeeded, func(m movement.Movement, event *movement.CallbackEvent) (bool, error) {
-			change := record(m, movement.Reversal, time.Time{})
+			change := record(m, movement.MoneyBack, time.Time{})
 			change.Callback = event
 			return apply(t.Context(), s, now, change)
 		}},

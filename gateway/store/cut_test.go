@@ -181,7 +181,7 @@ func TestRecordWhoseAnswerIsCut(t *testing.T) {
 		change func(movement.Movement) movement.Change
 	}{
 		"late money": {movement.Expired, func(m movement.Movement) movement.Change { return record(m, movement.LateMoney, epoch) }},
-		"a reversal": {movement.Succeeded, func(m movement.Movement) movement.Change { return record(m, movement.Reversal, epoch) }},
+		"a reversal": {movement.Succeeded, func(m movement.Movement) movement.Change { return record(m, movement.MoneyBack, epoch) }},
 		"supplement": {movement.Succeeded, supplement},
 	} {
 		for _, after := range []bool{false, true} {

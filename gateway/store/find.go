@@ -15,7 +15,7 @@ import (
 func (s *Store) Movements(ctx context.Context, l movement.Listing) ([]movement.Movement, error) {
 	states, ends := make([]string, len(l.States)), make([]string, len(l.States))
 	for i, state := range l.States {
-		states[i], ends[i] = string(state), endedIn(state)
+		states[i], ends[i] = string(state.Of()), state.End()
 	}
 	after := l.After.CreatedAt
 	if after.IsZero() {
@@ -27,14 +27,6 @@ func (s *Store) Movements(ctx context.Context, l movement.Listing) ([]movement.M
 		AfterAt: micro(after), After: uuid.UUID(l.After.ID), Most: int32(l.Most), //nolint:gosec // a page
 	})
 	return movementsFromRows(rows, err)
-}
-
-// endedIn is the state that a movement has ended in, "" for one that ends nothing.
-func endedIn(state movement.State) string {
-	if state.Ends() {
-		return string(state)
-	}
-	return ""
 }
 
 // MovementsByReference finds movements by the reference that their merchants gave

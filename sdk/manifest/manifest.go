@@ -51,6 +51,16 @@ const (
 	LookupResubmit LookupMode = "resubmit"
 )
 
+// NotificationProof says what makes a notification genuine.
+type NotificationProof string
+
+// What makes a notification genuine: a signature over all that it says, or a token that
+// whoever has it may send with anything.
+const (
+	Signed NotificationProof = "signed"
+	Token  NotificationProof = "token"
+)
+
 // Owner says whose account at the upstream a provider's operations use.
 type Owner string
 
@@ -111,6 +121,17 @@ type Manifest struct {
 
 	// Notifications says that the upstream calls us back.
 	Notifications bool `json:"notifications,omitempty"`
+
+	// NotificationProof says what makes a notification genuine: signed, where all that it
+	// says is signed, or token, where a token says no more than that somebody has it. Of
+	// the latter the gateway believes nothing, and looks the movement up. It is token
+	// unless given.
+	NotificationProof NotificationProof `json:"notification_proof,omitempty"`
+
+	// LookupsAfterSuccess are how long after a success the upstream is asked once more
+	// whether its money went back, at most ten times in a year. None where its statement
+	// tells that.
+	LookupsAfterSuccess []Duration `json:"lookups_after_success,omitempty"`
 
 	// Verifies says that the upstream can be asked whether it takes an account's
 	// credentials, before they are stored.

@@ -15,20 +15,20 @@ var always = map[Kind]struct{ creation, status []string }{
 	Payment: {
 		creation: []string{"external_id", "checkout_url", "qr_string", "status", "amount", "remaining_quota"},
 		status: []string{
-			"external_id", "status", "amount", "created_at", "updated_at", "paid_at", "channel", "provider_reference", "paid_late_at", "reversed_at", "remaining_quota",
+			"external_id", "status", "amount", "created_at", "updated_at", "paid_amount", "paid_at", "channel", "provider_reference", "paid_late_at", "returned_amount", "returned_at", "remaining_quota",
 		},
 	},
 	Collection: {
 		creation: []string{"external_id", "qr_string", "amount", "base_amount", "random_code", "status", "remaining_quota"},
-		status:   []string{"external_id", "status", "amount", "paid_at", "paid_late_at", "reversed_at", "remaining_quota"},
+		status:   []string{"external_id", "status", "amount", "paid_at", "paid_late_at", "returned_amount", "returned_at", "remaining_quota"},
 	},
 	Order: {
 		creation: []string{"ref_id", "status", "remaining_quota"},
-		status:   []string{"ref_id", "status", "reversed_at", "remaining_quota"},
+		status:   []string{"ref_id", "status", "returned_amount", "returned_at", "remaining_quota"},
 	},
 	Transfer: {
 		creation: []string{"refId", "txId", "amount", "fee", "status", "external_id", "name_match", "remaining_quota"},
-		status:   []string{"refId", "txId", "external_id", "amount", "fee", "status", "reversed_at", "remaining_quota"},
+		status:   []string{"refId", "txId", "external_id", "amount", "fee", "status", "returned_amount", "returned_at", "remaining_quota"},
 	},
 }
 

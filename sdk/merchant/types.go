@@ -78,7 +78,10 @@ type Collection struct {
 	// One of PENDING, PAID, EXPIRED, FAILED; others may be added.
 	Status     string    `json:"status"`
 	PaidLateAt time.Time `json:"paid_late_at,omitzero"`
-	ReversedAt time.Time `json:"reversed_at,omitzero"`
+	// How much of the money went back, where some did.
+	ReturnedAmount int64 `json:"returned_amount,omitempty"`
+	// Since when nothing of the money is left.
+	ReturnedAt time.Time `json:"returned_at,omitzero"`
 }
 
 // CollectionEventData is a schema of the OpenAPI document.
@@ -93,7 +96,12 @@ type CollectionEventData struct {
 	// When the event happened.
 	Timestamp  time.Time `json:"timestamp"`
 	PaidLateAt time.Time `json:"paid_late_at,omitzero"`
-	ReversedAt time.Time `json:"reversed_at,omitzero"`
+	// Of an event that tells of money that went back: what it was.
+	Return json.RawMessage `json:"return,omitempty"`
+	// How much of the money went back, where some did.
+	ReturnedAmount int64 `json:"returned_amount,omitempty"`
+	// Since when nothing of the money is left.
+	ReturnedAt time.Time `json:"returned_at,omitzero"`
 }
 
 // CreatedCollection is a schema of the OpenAPI document.
@@ -189,7 +197,10 @@ type ListedCollection struct {
 	// One of PENDING, PAID, EXPIRED, FAILED; others may be added.
 	Status     string    `json:"status"`
 	PaidLateAt time.Time `json:"paid_late_at,omitzero"`
-	ReversedAt time.Time `json:"reversed_at,omitzero"`
+	// How much of the money went back, where some did.
+	ReturnedAmount int64 `json:"returned_amount,omitempty"`
+	// Since when nothing of the money is left.
+	ReturnedAt time.Time `json:"returned_at,omitzero"`
 }
 
 // ListedOrder is a schema of the OpenAPI document.
@@ -200,8 +211,10 @@ type ListedOrder struct {
 	// One of Pending, Success, Failed; others may be added.
 	Status string `json:"status"`
 	Target string `json:"target"`
-	// Set when the provider took a successful order back.
-	ReversedAt time.Time `json:"reversed_at,omitzero"`
+	// How much of the money went back, where some did.
+	ReturnedAmount int64 `json:"returned_amount,omitempty"`
+	// Since when nothing of the money is left.
+	ReturnedAt time.Time `json:"returned_at,omitzero"`
 	// The provider's serial number, when there is one. For electricity: token/name/tariff/power/kWh, the token of 20 digits first.
 	SN string `json:"sn,omitempty"`
 }
@@ -216,8 +229,10 @@ type ListedTransfer struct {
 	Status string `json:"status"`
 	// Of a transfer to a wallet.
 	RefID string `json:"refId,omitempty"`
-	// Set when the provider took a finished transfer back.
-	ReversedAt time.Time `json:"reversed_at,omitzero"`
+	// How much of the money went back, where some did.
+	ReturnedAmount int64 `json:"returned_amount,omitempty"`
+	// Since when nothing of the money is left.
+	ReturnedAt time.Time `json:"returned_at,omitzero"`
 	// Of a transfer to a bank.
 	TxID string `json:"txId,omitempty"`
 }
@@ -245,8 +260,10 @@ type Order struct {
 	// One of Pending, Success, Failed; others may be added.
 	Status string `json:"status"`
 	Target string `json:"target"`
-	// Set when the provider took a successful order back.
-	ReversedAt time.Time `json:"reversed_at,omitzero"`
+	// How much of the money went back, where some did.
+	ReturnedAmount int64 `json:"returned_amount,omitempty"`
+	// Since when nothing of the money is left.
+	ReturnedAt time.Time `json:"returned_at,omitzero"`
 	// The provider's serial number, when there is one. For electricity: token/name/tariff/power/kWh, the token of 20 digits first.
 	SN string `json:"sn,omitempty"`
 }
@@ -263,8 +280,12 @@ type OrderEventData struct {
 	Target string `json:"target"`
 	// When the event happened.
 	Timestamp time.Time `json:"timestamp"`
-	// Set when the provider took a successful order back.
-	ReversedAt time.Time `json:"reversed_at,omitzero"`
+	// Of an event that tells of money that went back: what it was.
+	Return json.RawMessage `json:"return,omitempty"`
+	// How much of the money went back, where some did.
+	ReturnedAmount int64 `json:"returned_amount,omitempty"`
+	// Since when nothing of the money is left.
+	ReturnedAt time.Time `json:"returned_at,omitzero"`
 }
 
 // Payment is a schema of the OpenAPI document.
@@ -280,14 +301,18 @@ type Payment struct {
 	Channel string `json:"channel,omitempty"`
 	// As it was given, when it was.
 	Metadata map[string]string `json:"metadata,omitempty"`
+	// What has arrived. Where it is not the amount asked for, the payment waits for an operator.
+	PaidAmount int64 `json:"paid_amount,omitempty"`
 	// When it was paid, where the provider tells.
 	PaidAt time.Time `json:"paid_at,omitzero"`
 	// Set when money came after the payment had ended unpaid.
 	PaidLateAt time.Time `json:"paid_late_at,omitzero"`
 	// The provider's own id of the payment, once it is known.
 	ProviderReference string `json:"provider_reference,omitempty"`
-	// Set when the provider took a paid payment back.
-	ReversedAt time.Time `json:"reversed_at,omitzero"`
+	// How much of the money went back, where some did.
+	ReturnedAmount int64 `json:"returned_amount,omitempty"`
+	// Since when nothing of the money is left.
+	ReturnedAt time.Time `json:"returned_at,omitzero"`
 }
 
 // PaymentEventData is a schema of the OpenAPI document.
@@ -305,14 +330,26 @@ type PaymentEventData struct {
 	Channel string `json:"channel,omitempty"`
 	// As it was given, when it was.
 	Metadata map[string]string `json:"metadata,omitempty"`
+	// What has arrived. Where it is not the amount asked for, the payment waits for an operator.
+	PaidAmount int64 `json:"paid_amount,omitempty"`
 	// When it was paid, where the provider tells.
 	PaidAt time.Time `json:"paid_at,omitzero"`
 	// Set when money came after the payment had ended unpaid.
 	PaidLateAt time.Time `json:"paid_late_at,omitzero"`
 	// The provider's own id of the payment, once it is known.
 	ProviderReference string `json:"provider_reference,omitempty"`
-	// Set when the provider took a paid payment back.
-	ReversedAt time.Time `json:"reversed_at,omitzero"`
+	// Of an event that tells of money that went back: what it was.
+	Return json.RawMessage `json:"return,omitempty"`
+	// How much of the money went back, where some did.
+	ReturnedAmount int64 `json:"returned_amount,omitempty"`
+	// Since when nothing of the money is left.
+	ReturnedAt time.Time `json:"returned_at,omitzero"`
+}
+
+// PaymentsAmountDiffers is a schema of the OpenAPI document.
+type PaymentsAmountDiffers struct {
+	Data  PaymentEventData `json:"data"`
+	Event string           `json:"event"`
 }
 
 // PaymentsCancelRequest is a schema of the OpenAPI document.
@@ -352,7 +389,7 @@ type PaymentsListRequest struct {
 	// Only those whose reference begins so. It is searched in 31 days at most: without from, those before to.
 	ReferencePrefix string `json:"reference_prefix,omitempty"`
 	// Only those that have it now.
-	// One of PENDING, PAID, FAILED, EXPIRED; others may be added.
+	// One of PENDING, PAID, FAILED, EXPIRED, ; others may be added.
 	Status string `json:"status,omitempty"`
 	// Only those created before this time.
 	To time.Time `json:"to,omitzero"`
@@ -364,8 +401,8 @@ type PaymentsPaidLate struct {
 	Event string           `json:"event"`
 }
 
-// PaymentsReversed is a schema of the OpenAPI document.
-type PaymentsReversed struct {
+// PaymentsReturned is a schema of the OpenAPI document.
+type PaymentsReturned struct {
 	Data  PaymentEventData `json:"data"`
 	Event string           `json:"event"`
 }
@@ -412,7 +449,7 @@ type PpobListRequest struct {
 	// Only those whose reference begins so. It is searched in 31 days at most: without from, those before to.
 	ReferencePrefix string `json:"reference_prefix,omitempty"`
 	// Only those that have it now.
-	// One of Pending, Success, Failed; others may be added.
+	// One of Pending, Success, Failed, ; others may be added.
 	Status string `json:"status,omitempty"`
 	// Only those created before this time.
 	To time.Time `json:"to,omitzero"`
@@ -437,8 +474,8 @@ type PpobProductsRequest struct {
 	Type string `json:"type,omitempty"`
 }
 
-// PpobReversed is a schema of the OpenAPI document.
-type PpobReversed struct {
+// PpobReturned is a schema of the OpenAPI document.
+type PpobReturned struct {
 	Data  OrderEventData `json:"data"`
 	Event string         `json:"event"`
 }
@@ -482,8 +519,10 @@ type Transfer struct {
 	Status string `json:"status"`
 	// Of a transfer to a wallet.
 	RefID string `json:"refId,omitempty"`
-	// Set when the provider took a finished transfer back.
-	ReversedAt time.Time `json:"reversed_at,omitzero"`
+	// How much of the money went back, where some did.
+	ReturnedAmount int64 `json:"returned_amount,omitempty"`
+	// Since when nothing of the money is left.
+	ReturnedAt time.Time `json:"returned_at,omitzero"`
 	// Of a transfer to a bank.
 	TxID string `json:"txId,omitempty"`
 }
@@ -499,8 +538,12 @@ type TransferEventData struct {
 	Timestamp time.Time `json:"timestamp"`
 	// Of a transfer to a wallet.
 	RefID string `json:"refId,omitempty"`
-	// Set when the provider took a finished transfer back.
-	ReversedAt time.Time `json:"reversed_at,omitzero"`
+	// Of an event that tells of money that went back: what it was.
+	Return json.RawMessage `json:"return,omitempty"`
+	// How much of the money went back, where some did.
+	ReturnedAmount int64 `json:"returned_amount,omitempty"`
+	// Since when nothing of the money is left.
+	ReturnedAt time.Time `json:"returned_at,omitzero"`
 	// Of a transfer to a bank.
 	TxID string `json:"txId,omitempty"`
 }
@@ -515,8 +558,8 @@ type TransferInquiryRequest struct {
 	BankCode string `json:"bank_code"`
 }
 
-// TransferReversed is a schema of the OpenAPI document.
-type TransferReversed struct {
+// TransferReturned is a schema of the OpenAPI document.
+type TransferReturned struct {
 	Data  TransferEventData `json:"data"`
 	Event string            `json:"event"`
 }
@@ -570,7 +613,7 @@ type Wallet1TransferListRequest struct {
 	// Only those whose reference begins so. It is searched in 31 days at most: without from, those before to.
 	ReferencePrefix string `json:"reference_prefix,omitempty"`
 	// Only those that have it now.
-	// One of Pending, Success, Failed; others may be added.
+	// One of Pending, Success, Failed, ; others may be added.
 	Status string `json:"status,omitempty"`
 	// Only those created before this time.
 	To time.Time `json:"to,omitzero"`
@@ -621,7 +664,7 @@ type Wallet2ListRequest struct {
 	// Only those whose reference begins so. It is searched in 31 days at most: without from, those before to.
 	ReferencePrefix string `json:"reference_prefix,omitempty"`
 	// Only those that have it now.
-	// One of PENDING, PAID, FAILED, EXPIRED; others may be added.
+	// One of PENDING, PAID, FAILED, EXPIRED, ; others may be added.
 	Status string `json:"status,omitempty"`
 	// Only those created before this time.
 	To time.Time `json:"to,omitzero"`
@@ -633,8 +676,8 @@ type Wallet2PaidLate struct {
 	Event string              `json:"event"`
 }
 
-// Wallet2Reversed is a schema of the OpenAPI document.
-type Wallet2Reversed struct {
+// Wallet2Returned is a schema of the OpenAPI document.
+type Wallet2Returned struct {
 	Data  CollectionEventData `json:"data"`
 	Event string              `json:"event"`
 }

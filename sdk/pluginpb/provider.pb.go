@@ -191,6 +191,61 @@ func (Status) EnumDescriptor() ([]byte, []int) {
 	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{2}
 }
 
+type ReturnSort int32
+
+const (
+	ReturnSort_RETURN_SORT_UNKNOWN    ReturnSort = 0
+	ReturnSort_RETURN_SORT_REFUND     ReturnSort = 1 // the merchant gave it back, or the upstream for it
+	ReturnSort_RETURN_SORT_VOID       ReturnSort = 2 // taken back before it was settled
+	ReturnSort_RETURN_SORT_CHARGEBACK ReturnSort = 3 // the payer's bank took it back
+	ReturnSort_RETURN_SORT_REVERSAL   ReturnSort = 4 // the upstream took it back
+)
+
+// Enum value maps for ReturnSort.
+var (
+	ReturnSort_name = map[int32]string{
+		0: "RETURN_SORT_UNKNOWN",
+		1: "RETURN_SORT_REFUND",
+		2: "RETURN_SORT_VOID",
+		3: "RETURN_SORT_CHARGEBACK",
+		4: "RETURN_SORT_REVERSAL",
+	}
+	ReturnSort_value = map[string]int32{
+		"RETURN_SORT_UNKNOWN":    0,
+		"RETURN_SORT_REFUND":     1,
+		"RETURN_SORT_VOID":       2,
+		"RETURN_SORT_CHARGEBACK": 3,
+		"RETURN_SORT_REVERSAL":   4,
+	}
+)
+
+func (x ReturnSort) Enum() *ReturnSort {
+	p := new(ReturnSort)
+	*p = x
+	return p
+}
+
+func (x ReturnSort) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ReturnSort) Descriptor() protoreflect.EnumDescriptor {
+	return file_sdk_pluginpb_provider_proto_enumTypes[3].Descriptor()
+}
+
+func (ReturnSort) Type() protoreflect.EnumType {
+	return &file_sdk_pluginpb_provider_proto_enumTypes[3]
+}
+
+func (x ReturnSort) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ReturnSort.Descriptor instead.
+func (ReturnSort) EnumDescriptor() ([]byte, []int) {
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{3}
+}
+
 type DescribeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -730,7 +785,10 @@ type StatusUpdate struct {
 	Detail            string                 `protobuf:"bytes,11,opt,name=detail,proto3" json:"detail,omitempty"`
 	// how it was paid, in the upstream's words (a bank, a wallet, QRIS), where it is
 	// done and the upstream says so
-	Channel       string `protobuf:"bytes,12,opt,name=channel,proto3" json:"channel,omitempty"`
+	Channel string `protobuf:"bytes,12,opt,name=channel,proto3" json:"channel,omitempty"`
+	// Money of it that went back: of a lookup all that the upstream knows, of a
+	// notification at least its own. With status UNKNOWN it says no more than that.
+	Returns       []*Return `protobuf:"bytes,13,rep,name=returns,proto3" json:"returns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -849,6 +907,99 @@ func (x *StatusUpdate) GetChannel() string {
 	return ""
 }
 
+func (x *StatusUpdate) GetReturns() []*Return {
+	if x != nil {
+		return x.Returns
+	}
+	return nil
+}
+
+// Return is money of a movement that went back. One that has not happened yet (a refund
+// that is pending) is none.
+type Return struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`          // the upstream's, the same in lookups and notifications
+	Amount        int64                  `protobuf:"varint,2,opt,name=amount,proto3" json:"amount,omitempty"` // whole rupiah
+	Sort          ReturnSort             `protobuf:"varint,3,opt,name=sort,proto3,enum=gerbang.provider.v1.ReturnSort" json:"sort,omitempty"`
+	At            *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=at,proto3" json:"at,omitempty"`
+	Undone        bool                   `protobuf:"varint,5,opt,name=undone,proto3" json:"undone,omitempty"` // the money came again: a dispute was won, a refund failed
+	UndoneAt      *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=undone_at,json=undoneAt,proto3" json:"undone_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Return) Reset() {
+	*x = Return{}
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Return) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Return) ProtoMessage() {}
+
+func (x *Return) ProtoReflect() protoreflect.Message {
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Return.ProtoReflect.Descriptor instead.
+func (*Return) Descriptor() ([]byte, []int) {
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Return) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Return) GetAmount() int64 {
+	if x != nil {
+		return x.Amount
+	}
+	return 0
+}
+
+func (x *Return) GetSort() ReturnSort {
+	if x != nil {
+		return x.Sort
+	}
+	return ReturnSort_RETURN_SORT_UNKNOWN
+}
+
+func (x *Return) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *Return) GetUndone() bool {
+	if x != nil {
+		return x.Undone
+	}
+	return false
+}
+
+func (x *Return) GetUndoneAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.UndoneAt
+	}
+	return nil
+}
+
 type LookupRequest struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	Operation         string                 `protobuf:"bytes,1,opt,name=operation,proto3" json:"operation,omitempty"`
@@ -871,7 +1022,7 @@ type LookupRequest struct {
 
 func (x *LookupRequest) Reset() {
 	*x = LookupRequest{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[8]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -883,7 +1034,7 @@ func (x *LookupRequest) String() string {
 func (*LookupRequest) ProtoMessage() {}
 
 func (x *LookupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[8]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -896,7 +1047,7 @@ func (x *LookupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookupRequest.ProtoReflect.Descriptor instead.
 func (*LookupRequest) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{8}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LookupRequest) GetOperation() string {
@@ -1006,7 +1157,7 @@ type LookupResponse struct {
 
 func (x *LookupResponse) Reset() {
 	*x = LookupResponse{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[9]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1018,7 +1169,7 @@ func (x *LookupResponse) String() string {
 func (*LookupResponse) ProtoMessage() {}
 
 func (x *LookupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[9]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1031,7 +1182,7 @@ func (x *LookupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookupResponse.ProtoReflect.Descriptor instead.
 func (*LookupResponse) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{9}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LookupResponse) GetUpdate() *StatusUpdate {
@@ -1051,7 +1202,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[10]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1063,7 +1214,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[10]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1076,7 +1227,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{10}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Header) GetName() string {
@@ -1107,7 +1258,7 @@ type NotifyRequest struct {
 
 func (x *NotifyRequest) Reset() {
 	*x = NotifyRequest{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[11]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1119,7 +1270,7 @@ func (x *NotifyRequest) String() string {
 func (*NotifyRequest) ProtoMessage() {}
 
 func (x *NotifyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[11]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1132,7 +1283,7 @@ func (x *NotifyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotifyRequest.ProtoReflect.Descriptor instead.
 func (*NotifyRequest) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{11}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *NotifyRequest) GetConnection() *Connection {
@@ -1190,7 +1341,7 @@ type NotifyResponse struct {
 
 func (x *NotifyResponse) Reset() {
 	*x = NotifyResponse{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[12]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1202,7 +1353,7 @@ func (x *NotifyResponse) String() string {
 func (*NotifyResponse) ProtoMessage() {}
 
 func (x *NotifyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[12]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1215,7 +1366,7 @@ func (x *NotifyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotifyResponse.ProtoReflect.Descriptor instead.
 func (*NotifyResponse) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{12}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *NotifyResponse) GetUpdates() []*StatusUpdate {
@@ -1267,7 +1418,7 @@ type QuoteRequest struct {
 
 func (x *QuoteRequest) Reset() {
 	*x = QuoteRequest{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[13]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1279,7 +1430,7 @@ func (x *QuoteRequest) String() string {
 func (*QuoteRequest) ProtoMessage() {}
 
 func (x *QuoteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[13]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1292,7 +1443,7 @@ func (x *QuoteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuoteRequest.ProtoReflect.Descriptor instead.
 func (*QuoteRequest) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{13}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *QuoteRequest) GetOperation() string {
@@ -1357,7 +1508,7 @@ type QuoteResponse struct {
 
 func (x *QuoteResponse) Reset() {
 	*x = QuoteResponse{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[14]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1369,7 +1520,7 @@ func (x *QuoteResponse) String() string {
 func (*QuoteResponse) ProtoMessage() {}
 
 func (x *QuoteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[14]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1382,7 +1533,7 @@ func (x *QuoteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuoteResponse.ProtoReflect.Descriptor instead.
 func (*QuoteResponse) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{14}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *QuoteResponse) GetOutcome() Outcome {
@@ -1485,7 +1636,7 @@ type StatementRequest struct {
 
 func (x *StatementRequest) Reset() {
 	*x = StatementRequest{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[15]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1497,7 +1648,7 @@ func (x *StatementRequest) String() string {
 func (*StatementRequest) ProtoMessage() {}
 
 func (x *StatementRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[15]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1510,7 +1661,7 @@ func (x *StatementRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementRequest.ProtoReflect.Descriptor instead.
 func (*StatementRequest) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{15}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *StatementRequest) GetRequestId() string {
@@ -1564,7 +1715,7 @@ type StatementLine struct {
 
 func (x *StatementLine) Reset() {
 	*x = StatementLine{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[16]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1576,7 +1727,7 @@ func (x *StatementLine) String() string {
 func (*StatementLine) ProtoMessage() {}
 
 func (x *StatementLine) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[16]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1589,7 +1740,7 @@ func (x *StatementLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementLine.ProtoReflect.Descriptor instead.
 func (*StatementLine) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{16}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *StatementLine) GetId() string {
@@ -1663,7 +1814,7 @@ type StatementResponse struct {
 
 func (x *StatementResponse) Reset() {
 	*x = StatementResponse{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[17]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1675,7 +1826,7 @@ func (x *StatementResponse) String() string {
 func (*StatementResponse) ProtoMessage() {}
 
 func (x *StatementResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[17]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1688,7 +1839,7 @@ func (x *StatementResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementResponse.ProtoReflect.Descriptor instead.
 func (*StatementResponse) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{17}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StatementResponse) GetLines() []*StatementLine {
@@ -1749,7 +1900,7 @@ type VerifyRequest struct {
 
 func (x *VerifyRequest) Reset() {
 	*x = VerifyRequest{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[18]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1761,7 +1912,7 @@ func (x *VerifyRequest) String() string {
 func (*VerifyRequest) ProtoMessage() {}
 
 func (x *VerifyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[18]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1774,7 +1925,7 @@ func (x *VerifyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerifyRequest.ProtoReflect.Descriptor instead.
 func (*VerifyRequest) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{18}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *VerifyRequest) GetConnection() *Connection {
@@ -1797,7 +1948,7 @@ type VerifyResponse struct {
 
 func (x *VerifyResponse) Reset() {
 	*x = VerifyResponse{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[19]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1809,7 +1960,7 @@ func (x *VerifyResponse) String() string {
 func (*VerifyResponse) ProtoMessage() {}
 
 func (x *VerifyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[19]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1822,7 +1973,7 @@ func (x *VerifyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerifyResponse.ProtoReflect.Descriptor instead.
 func (*VerifyResponse) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{19}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *VerifyResponse) GetOutcome() Outcome {
@@ -1872,7 +2023,7 @@ type StreamRequest struct {
 
 func (x *StreamRequest) Reset() {
 	*x = StreamRequest{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[20]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1884,7 +2035,7 @@ func (x *StreamRequest) String() string {
 func (*StreamRequest) ProtoMessage() {}
 
 func (x *StreamRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[20]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1897,7 +2048,7 @@ func (x *StreamRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamRequest.ProtoReflect.Descriptor instead.
 func (*StreamRequest) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{20}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *StreamRequest) GetCalls() []*StreamedCall {
@@ -1925,7 +2076,7 @@ type StreamedCall struct {
 
 func (x *StreamedCall) Reset() {
 	*x = StreamedCall{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[21]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1937,7 +2088,7 @@ func (x *StreamedCall) String() string {
 func (*StreamedCall) ProtoMessage() {}
 
 func (x *StreamedCall) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[21]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1950,7 +2101,7 @@ func (x *StreamedCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamedCall.ProtoReflect.Descriptor instead.
 func (*StreamedCall) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{21}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *StreamedCall) GetId() uint64 {
@@ -1983,7 +2134,7 @@ type StreamResponse struct {
 
 func (x *StreamResponse) Reset() {
 	*x = StreamResponse{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[22]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1995,7 +2146,7 @@ func (x *StreamResponse) String() string {
 func (*StreamResponse) ProtoMessage() {}
 
 func (x *StreamResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[22]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2008,7 +2159,7 @@ func (x *StreamResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamResponse.ProtoReflect.Descriptor instead.
 func (*StreamResponse) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{22}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *StreamResponse) GetAnswers() []*StreamedAnswer {
@@ -2031,7 +2182,7 @@ type StreamedAnswer struct {
 
 func (x *StreamedAnswer) Reset() {
 	*x = StreamedAnswer{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[23]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2043,7 +2194,7 @@ func (x *StreamedAnswer) String() string {
 func (*StreamedAnswer) ProtoMessage() {}
 
 func (x *StreamedAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[23]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2056,7 +2207,7 @@ func (x *StreamedAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamedAnswer.ProtoReflect.Descriptor instead.
 func (*StreamedAnswer) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{23}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *StreamedAnswer) GetId() uint64 {
@@ -2147,7 +2298,7 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\arefusal\x18\x06 \x01(\v2\x1c.gerbang.provider.v1.RefusalR\arefusal\x12\x16\n" +
 	"\x06detail\x18\a \x01(\tR\x06detail\x12\x16\n" +
 	"\x06amount\x18\b \x01(\x03R\x06amount\x12\x18\n" +
-	"\aerrored\x18\t \x01(\bR\aerrored\"\xbe\x03\n" +
+	"\aerrored\x18\t \x01(\bR\aerrored\"\xf5\x03\n" +
 	"\fStatusUpdate\x12\x1c\n" +
 	"\treference\x18\x01 \x01(\tR\treference\x12-\n" +
 	"\x12provider_reference\x18\x02 \x01(\tR\x11providerReference\x123\n" +
@@ -2162,7 +2313,15 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\x05blame\x18\n" +
 	" \x01(\x0e2\x1a.gerbang.provider.v1.BlameR\x05blame\x12\x16\n" +
 	"\x06detail\x18\v \x01(\tR\x06detail\x12\x18\n" +
-	"\achannel\x18\f \x01(\tR\achannel\"\xd2\x04\n" +
+	"\achannel\x18\f \x01(\tR\achannel\x125\n" +
+	"\areturns\x18\r \x03(\v2\x1b.gerbang.provider.v1.ReturnR\areturns\"\xe2\x01\n" +
+	"\x06Return\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06amount\x18\x02 \x01(\x03R\x06amount\x123\n" +
+	"\x04sort\x18\x03 \x01(\x0e2\x1f.gerbang.provider.v1.ReturnSortR\x04sort\x12*\n" +
+	"\x02at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x16\n" +
+	"\x06undone\x18\x05 \x01(\bR\x06undone\x127\n" +
+	"\tundone_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\bundoneAt\"\xd2\x04\n" +
 	"\rLookupRequest\x12\x1c\n" +
 	"\toperation\x18\x01 \x01(\tR\toperation\x12\x1d\n" +
 	"\n" +
@@ -2299,7 +2458,14 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\x0eSTATUS_PENDING\x10\x02\x12\x0f\n" +
 	"\vSTATUS_DONE\x10\x03\x12\x11\n" +
 	"\rSTATUS_FAILED\x10\x04\x12\x12\n" +
-	"\x0eSTATUS_EXPIRED\x10\x052\xac\x05\n" +
+	"\x0eSTATUS_EXPIRED\x10\x05*\x89\x01\n" +
+	"\n" +
+	"ReturnSort\x12\x17\n" +
+	"\x13RETURN_SORT_UNKNOWN\x10\x00\x12\x16\n" +
+	"\x12RETURN_SORT_REFUND\x10\x01\x12\x14\n" +
+	"\x10RETURN_SORT_VOID\x10\x02\x12\x1a\n" +
+	"\x16RETURN_SORT_CHARGEBACK\x10\x03\x12\x18\n" +
+	"\x14RETURN_SORT_REVERSAL\x10\x042\xac\x05\n" +
 	"\bProvider\x12W\n" +
 	"\bDescribe\x12$.gerbang.provider.v1.DescribeRequest\x1a%.gerbang.provider.v1.DescribeResponse\x12N\n" +
 	"\x05Quote\x12!.gerbang.provider.v1.QuoteRequest\x1a\".gerbang.provider.v1.QuoteResponse\x12K\n" +
@@ -2322,103 +2488,109 @@ func file_sdk_pluginpb_provider_proto_rawDescGZIP() []byte {
 	return file_sdk_pluginpb_provider_proto_rawDescData
 }
 
-var file_sdk_pluginpb_provider_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_sdk_pluginpb_provider_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_sdk_pluginpb_provider_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_sdk_pluginpb_provider_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_sdk_pluginpb_provider_proto_goTypes = []any{
 	(Outcome)(0),                  // 0: gerbang.provider.v1.Outcome
 	(Blame)(0),                    // 1: gerbang.provider.v1.Blame
 	(Status)(0),                   // 2: gerbang.provider.v1.Status
-	(*DescribeRequest)(nil),       // 3: gerbang.provider.v1.DescribeRequest
-	(*DescribeResponse)(nil),      // 4: gerbang.provider.v1.DescribeResponse
-	(*Connection)(nil),            // 5: gerbang.provider.v1.Connection
-	(*FieldFault)(nil),            // 6: gerbang.provider.v1.FieldFault
-	(*Refusal)(nil),               // 7: gerbang.provider.v1.Refusal
-	(*CallRequest)(nil),           // 8: gerbang.provider.v1.CallRequest
-	(*CallResponse)(nil),          // 9: gerbang.provider.v1.CallResponse
-	(*StatusUpdate)(nil),          // 10: gerbang.provider.v1.StatusUpdate
-	(*LookupRequest)(nil),         // 11: gerbang.provider.v1.LookupRequest
-	(*LookupResponse)(nil),        // 12: gerbang.provider.v1.LookupResponse
-	(*Header)(nil),                // 13: gerbang.provider.v1.Header
-	(*NotifyRequest)(nil),         // 14: gerbang.provider.v1.NotifyRequest
-	(*NotifyResponse)(nil),        // 15: gerbang.provider.v1.NotifyResponse
-	(*QuoteRequest)(nil),          // 16: gerbang.provider.v1.QuoteRequest
-	(*QuoteResponse)(nil),         // 17: gerbang.provider.v1.QuoteResponse
-	(*StatementRequest)(nil),      // 18: gerbang.provider.v1.StatementRequest
-	(*StatementLine)(nil),         // 19: gerbang.provider.v1.StatementLine
-	(*StatementResponse)(nil),     // 20: gerbang.provider.v1.StatementResponse
-	(*VerifyRequest)(nil),         // 21: gerbang.provider.v1.VerifyRequest
-	(*VerifyResponse)(nil),        // 22: gerbang.provider.v1.VerifyResponse
-	(*StreamRequest)(nil),         // 23: gerbang.provider.v1.StreamRequest
-	(*StreamedCall)(nil),          // 24: gerbang.provider.v1.StreamedCall
-	(*StreamResponse)(nil),        // 25: gerbang.provider.v1.StreamResponse
-	(*StreamedAnswer)(nil),        // 26: gerbang.provider.v1.StreamedAnswer
-	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 28: google.protobuf.Duration
+	(ReturnSort)(0),               // 3: gerbang.provider.v1.ReturnSort
+	(*DescribeRequest)(nil),       // 4: gerbang.provider.v1.DescribeRequest
+	(*DescribeResponse)(nil),      // 5: gerbang.provider.v1.DescribeResponse
+	(*Connection)(nil),            // 6: gerbang.provider.v1.Connection
+	(*FieldFault)(nil),            // 7: gerbang.provider.v1.FieldFault
+	(*Refusal)(nil),               // 8: gerbang.provider.v1.Refusal
+	(*CallRequest)(nil),           // 9: gerbang.provider.v1.CallRequest
+	(*CallResponse)(nil),          // 10: gerbang.provider.v1.CallResponse
+	(*StatusUpdate)(nil),          // 11: gerbang.provider.v1.StatusUpdate
+	(*Return)(nil),                // 12: gerbang.provider.v1.Return
+	(*LookupRequest)(nil),         // 13: gerbang.provider.v1.LookupRequest
+	(*LookupResponse)(nil),        // 14: gerbang.provider.v1.LookupResponse
+	(*Header)(nil),                // 15: gerbang.provider.v1.Header
+	(*NotifyRequest)(nil),         // 16: gerbang.provider.v1.NotifyRequest
+	(*NotifyResponse)(nil),        // 17: gerbang.provider.v1.NotifyResponse
+	(*QuoteRequest)(nil),          // 18: gerbang.provider.v1.QuoteRequest
+	(*QuoteResponse)(nil),         // 19: gerbang.provider.v1.QuoteResponse
+	(*StatementRequest)(nil),      // 20: gerbang.provider.v1.StatementRequest
+	(*StatementLine)(nil),         // 21: gerbang.provider.v1.StatementLine
+	(*StatementResponse)(nil),     // 22: gerbang.provider.v1.StatementResponse
+	(*VerifyRequest)(nil),         // 23: gerbang.provider.v1.VerifyRequest
+	(*VerifyResponse)(nil),        // 24: gerbang.provider.v1.VerifyResponse
+	(*StreamRequest)(nil),         // 25: gerbang.provider.v1.StreamRequest
+	(*StreamedCall)(nil),          // 26: gerbang.provider.v1.StreamedCall
+	(*StreamResponse)(nil),        // 27: gerbang.provider.v1.StreamResponse
+	(*StreamedAnswer)(nil),        // 28: gerbang.provider.v1.StreamedAnswer
+	(*timestamppb.Timestamp)(nil), // 29: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 30: google.protobuf.Duration
 }
 var file_sdk_pluginpb_provider_proto_depIdxs = []int32{
-	6,  // 0: gerbang.provider.v1.Refusal.fields:type_name -> gerbang.provider.v1.FieldFault
-	5,  // 1: gerbang.provider.v1.CallRequest.connection:type_name -> gerbang.provider.v1.Connection
-	27, // 2: gerbang.provider.v1.CallRequest.send_by:type_name -> google.protobuf.Timestamp
-	28, // 3: gerbang.provider.v1.CallRequest.send_within:type_name -> google.protobuf.Duration
-	28, // 4: gerbang.provider.v1.CallRequest.send_by_uptime:type_name -> google.protobuf.Duration
+	7,  // 0: gerbang.provider.v1.Refusal.fields:type_name -> gerbang.provider.v1.FieldFault
+	6,  // 1: gerbang.provider.v1.CallRequest.connection:type_name -> gerbang.provider.v1.Connection
+	29, // 2: gerbang.provider.v1.CallRequest.send_by:type_name -> google.protobuf.Timestamp
+	30, // 3: gerbang.provider.v1.CallRequest.send_within:type_name -> google.protobuf.Duration
+	30, // 4: gerbang.provider.v1.CallRequest.send_by_uptime:type_name -> google.protobuf.Duration
 	0,  // 5: gerbang.provider.v1.CallResponse.outcome:type_name -> gerbang.provider.v1.Outcome
 	1,  // 6: gerbang.provider.v1.CallResponse.blame:type_name -> gerbang.provider.v1.Blame
-	27, // 7: gerbang.provider.v1.CallResponse.expires_at:type_name -> google.protobuf.Timestamp
-	7,  // 8: gerbang.provider.v1.CallResponse.refusal:type_name -> gerbang.provider.v1.Refusal
+	29, // 7: gerbang.provider.v1.CallResponse.expires_at:type_name -> google.protobuf.Timestamp
+	8,  // 8: gerbang.provider.v1.CallResponse.refusal:type_name -> gerbang.provider.v1.Refusal
 	2,  // 9: gerbang.provider.v1.StatusUpdate.status:type_name -> gerbang.provider.v1.Status
-	27, // 10: gerbang.provider.v1.StatusUpdate.at:type_name -> google.protobuf.Timestamp
-	27, // 11: gerbang.provider.v1.StatusUpdate.expires_at:type_name -> google.protobuf.Timestamp
+	29, // 10: gerbang.provider.v1.StatusUpdate.at:type_name -> google.protobuf.Timestamp
+	29, // 11: gerbang.provider.v1.StatusUpdate.expires_at:type_name -> google.protobuf.Timestamp
 	1,  // 12: gerbang.provider.v1.StatusUpdate.blame:type_name -> gerbang.provider.v1.Blame
-	5,  // 13: gerbang.provider.v1.LookupRequest.connection:type_name -> gerbang.provider.v1.Connection
-	27, // 14: gerbang.provider.v1.LookupRequest.sent_at:type_name -> google.protobuf.Timestamp
-	27, // 15: gerbang.provider.v1.LookupRequest.expires_at:type_name -> google.protobuf.Timestamp
-	27, // 16: gerbang.provider.v1.LookupRequest.send_by:type_name -> google.protobuf.Timestamp
-	28, // 17: gerbang.provider.v1.LookupRequest.send_within:type_name -> google.protobuf.Duration
-	28, // 18: gerbang.provider.v1.LookupRequest.send_by_uptime:type_name -> google.protobuf.Duration
-	10, // 19: gerbang.provider.v1.LookupResponse.update:type_name -> gerbang.provider.v1.StatusUpdate
-	5,  // 20: gerbang.provider.v1.NotifyRequest.connection:type_name -> gerbang.provider.v1.Connection
-	13, // 21: gerbang.provider.v1.NotifyRequest.headers:type_name -> gerbang.provider.v1.Header
-	10, // 22: gerbang.provider.v1.NotifyResponse.updates:type_name -> gerbang.provider.v1.StatusUpdate
-	5,  // 23: gerbang.provider.v1.QuoteRequest.connection:type_name -> gerbang.provider.v1.Connection
-	0,  // 24: gerbang.provider.v1.QuoteResponse.outcome:type_name -> gerbang.provider.v1.Outcome
-	1,  // 25: gerbang.provider.v1.QuoteResponse.blame:type_name -> gerbang.provider.v1.Blame
-	7,  // 26: gerbang.provider.v1.QuoteResponse.refusal:type_name -> gerbang.provider.v1.Refusal
-	5,  // 27: gerbang.provider.v1.StatementRequest.connection:type_name -> gerbang.provider.v1.Connection
-	27, // 28: gerbang.provider.v1.StatementRequest.from:type_name -> google.protobuf.Timestamp
-	27, // 29: gerbang.provider.v1.StatementLine.at:type_name -> google.protobuf.Timestamp
-	19, // 30: gerbang.provider.v1.StatementResponse.lines:type_name -> gerbang.provider.v1.StatementLine
-	1,  // 31: gerbang.provider.v1.StatementResponse.blame:type_name -> gerbang.provider.v1.Blame
-	27, // 32: gerbang.provider.v1.StatementResponse.through:type_name -> google.protobuf.Timestamp
-	5,  // 33: gerbang.provider.v1.VerifyRequest.connection:type_name -> gerbang.provider.v1.Connection
-	0,  // 34: gerbang.provider.v1.VerifyResponse.outcome:type_name -> gerbang.provider.v1.Outcome
-	1,  // 35: gerbang.provider.v1.VerifyResponse.blame:type_name -> gerbang.provider.v1.Blame
-	7,  // 36: gerbang.provider.v1.VerifyResponse.refusal:type_name -> gerbang.provider.v1.Refusal
-	24, // 37: gerbang.provider.v1.StreamRequest.calls:type_name -> gerbang.provider.v1.StreamedCall
-	8,  // 38: gerbang.provider.v1.StreamedCall.call:type_name -> gerbang.provider.v1.CallRequest
-	28, // 39: gerbang.provider.v1.StreamedCall.timeout:type_name -> google.protobuf.Duration
-	26, // 40: gerbang.provider.v1.StreamResponse.answers:type_name -> gerbang.provider.v1.StreamedAnswer
-	9,  // 41: gerbang.provider.v1.StreamedAnswer.response:type_name -> gerbang.provider.v1.CallResponse
-	3,  // 42: gerbang.provider.v1.Provider.Describe:input_type -> gerbang.provider.v1.DescribeRequest
-	16, // 43: gerbang.provider.v1.Provider.Quote:input_type -> gerbang.provider.v1.QuoteRequest
-	8,  // 44: gerbang.provider.v1.Provider.Call:input_type -> gerbang.provider.v1.CallRequest
-	11, // 45: gerbang.provider.v1.Provider.Lookup:input_type -> gerbang.provider.v1.LookupRequest
-	18, // 46: gerbang.provider.v1.Provider.Statement:input_type -> gerbang.provider.v1.StatementRequest
-	14, // 47: gerbang.provider.v1.Provider.Notify:input_type -> gerbang.provider.v1.NotifyRequest
-	21, // 48: gerbang.provider.v1.Provider.Verify:input_type -> gerbang.provider.v1.VerifyRequest
-	23, // 49: gerbang.provider.v1.Provider.Stream:input_type -> gerbang.provider.v1.StreamRequest
-	4,  // 50: gerbang.provider.v1.Provider.Describe:output_type -> gerbang.provider.v1.DescribeResponse
-	17, // 51: gerbang.provider.v1.Provider.Quote:output_type -> gerbang.provider.v1.QuoteResponse
-	9,  // 52: gerbang.provider.v1.Provider.Call:output_type -> gerbang.provider.v1.CallResponse
-	12, // 53: gerbang.provider.v1.Provider.Lookup:output_type -> gerbang.provider.v1.LookupResponse
-	20, // 54: gerbang.provider.v1.Provider.Statement:output_type -> gerbang.provider.v1.StatementResponse
-	15, // 55: gerbang.provider.v1.Provider.Notify:output_type -> gerbang.provider.v1.NotifyResponse
-	22, // 56: gerbang.provider.v1.Provider.Verify:output_type -> gerbang.provider.v1.VerifyResponse
-	25, // 57: gerbang.provider.v1.Provider.Stream:output_type -> gerbang.provider.v1.StreamResponse
-	50, // [50:58] is the sub-list for method output_type
-	42, // [42:50] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	12, // 13: gerbang.provider.v1.StatusUpdate.returns:type_name -> gerbang.provider.v1.Return
+	3,  // 14: gerbang.provider.v1.Return.sort:type_name -> gerbang.provider.v1.ReturnSort
+	29, // 15: gerbang.provider.v1.Return.at:type_name -> google.protobuf.Timestamp
+	29, // 16: gerbang.provider.v1.Return.undone_at:type_name -> google.protobuf.Timestamp
+	6,  // 17: gerbang.provider.v1.LookupRequest.connection:type_name -> gerbang.provider.v1.Connection
+	29, // 18: gerbang.provider.v1.LookupRequest.sent_at:type_name -> google.protobuf.Timestamp
+	29, // 19: gerbang.provider.v1.LookupRequest.expires_at:type_name -> google.protobuf.Timestamp
+	29, // 20: gerbang.provider.v1.LookupRequest.send_by:type_name -> google.protobuf.Timestamp
+	30, // 21: gerbang.provider.v1.LookupRequest.send_within:type_name -> google.protobuf.Duration
+	30, // 22: gerbang.provider.v1.LookupRequest.send_by_uptime:type_name -> google.protobuf.Duration
+	11, // 23: gerbang.provider.v1.LookupResponse.update:type_name -> gerbang.provider.v1.StatusUpdate
+	6,  // 24: gerbang.provider.v1.NotifyRequest.connection:type_name -> gerbang.provider.v1.Connection
+	15, // 25: gerbang.provider.v1.NotifyRequest.headers:type_name -> gerbang.provider.v1.Header
+	11, // 26: gerbang.provider.v1.NotifyResponse.updates:type_name -> gerbang.provider.v1.StatusUpdate
+	6,  // 27: gerbang.provider.v1.QuoteRequest.connection:type_name -> gerbang.provider.v1.Connection
+	0,  // 28: gerbang.provider.v1.QuoteResponse.outcome:type_name -> gerbang.provider.v1.Outcome
+	1,  // 29: gerbang.provider.v1.QuoteResponse.blame:type_name -> gerbang.provider.v1.Blame
+	8,  // 30: gerbang.provider.v1.QuoteResponse.refusal:type_name -> gerbang.provider.v1.Refusal
+	6,  // 31: gerbang.provider.v1.StatementRequest.connection:type_name -> gerbang.provider.v1.Connection
+	29, // 32: gerbang.provider.v1.StatementRequest.from:type_name -> google.protobuf.Timestamp
+	29, // 33: gerbang.provider.v1.StatementLine.at:type_name -> google.protobuf.Timestamp
+	21, // 34: gerbang.provider.v1.StatementResponse.lines:type_name -> gerbang.provider.v1.StatementLine
+	1,  // 35: gerbang.provider.v1.StatementResponse.blame:type_name -> gerbang.provider.v1.Blame
+	29, // 36: gerbang.provider.v1.StatementResponse.through:type_name -> google.protobuf.Timestamp
+	6,  // 37: gerbang.provider.v1.VerifyRequest.connection:type_name -> gerbang.provider.v1.Connection
+	0,  // 38: gerbang.provider.v1.VerifyResponse.outcome:type_name -> gerbang.provider.v1.Outcome
+	1,  // 39: gerbang.provider.v1.VerifyResponse.blame:type_name -> gerbang.provider.v1.Blame
+	8,  // 40: gerbang.provider.v1.VerifyResponse.refusal:type_name -> gerbang.provider.v1.Refusal
+	26, // 41: gerbang.provider.v1.StreamRequest.calls:type_name -> gerbang.provider.v1.StreamedCall
+	9,  // 42: gerbang.provider.v1.StreamedCall.call:type_name -> gerbang.provider.v1.CallRequest
+	30, // 43: gerbang.provider.v1.StreamedCall.timeout:type_name -> google.protobuf.Duration
+	28, // 44: gerbang.provider.v1.StreamResponse.answers:type_name -> gerbang.provider.v1.StreamedAnswer
+	10, // 45: gerbang.provider.v1.StreamedAnswer.response:type_name -> gerbang.provider.v1.CallResponse
+	4,  // 46: gerbang.provider.v1.Provider.Describe:input_type -> gerbang.provider.v1.DescribeRequest
+	18, // 47: gerbang.provider.v1.Provider.Quote:input_type -> gerbang.provider.v1.QuoteRequest
+	9,  // 48: gerbang.provider.v1.Provider.Call:input_type -> gerbang.provider.v1.CallRequest
+	13, // 49: gerbang.provider.v1.Provider.Lookup:input_type -> gerbang.provider.v1.LookupRequest
+	20, // 50: gerbang.provider.v1.Provider.Statement:input_type -> gerbang.provider.v1.StatementRequest
+	16, // 51: gerbang.provider.v1.Provider.Notify:input_type -> gerbang.provider.v1.NotifyRequest
+	23, // 52: gerbang.provider.v1.Provider.Verify:input_type -> gerbang.provider.v1.VerifyRequest
+	25, // 53: gerbang.provider.v1.Provider.Stream:input_type -> gerbang.provider.v1.StreamRequest
+	5,  // 54: gerbang.provider.v1.Provider.Describe:output_type -> gerbang.provider.v1.DescribeResponse
+	19, // 55: gerbang.provider.v1.Provider.Quote:output_type -> gerbang.provider.v1.QuoteResponse
+	10, // 56: gerbang.provider.v1.Provider.Call:output_type -> gerbang.provider.v1.CallResponse
+	14, // 57: gerbang.provider.v1.Provider.Lookup:output_type -> gerbang.provider.v1.LookupResponse
+	22, // 58: gerbang.provider.v1.Provider.Statement:output_type -> gerbang.provider.v1.StatementResponse
+	17, // 59: gerbang.provider.v1.Provider.Notify:output_type -> gerbang.provider.v1.NotifyResponse
+	24, // 60: gerbang.provider.v1.Provider.Verify:output_type -> gerbang.provider.v1.VerifyResponse
+	27, // 61: gerbang.provider.v1.Provider.Stream:output_type -> gerbang.provider.v1.StreamResponse
+	54, // [54:62] is the sub-list for method output_type
+	46, // [46:54] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_sdk_pluginpb_provider_proto_init() }
@@ -2431,8 +2603,8 @@ func file_sdk_pluginpb_provider_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sdk_pluginpb_provider_proto_rawDesc), len(file_sdk_pluginpb_provider_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   24,
+			NumEnums:      4,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -29,11 +29,12 @@ func titleOf(kind manifest.Kind) string {
 // groups are what a list can be narrowed to. What is submitting may still come to nothing,
 // and nobody was told of it.
 var groups = map[string][]movement.State{
-	"":          {movement.Acknowledged, movement.Pending, movement.Succeeded, movement.Failed, movement.Expired},
+	"":          {movement.Acknowledged, movement.Pending, movement.Succeeded, movement.Failed, movement.Expired, movement.Returned},
 	"pending":   {movement.Acknowledged, movement.Pending},
 	"succeeded": {movement.Succeeded},
 	"failed":    {movement.Failed},
 	"expired":   {movement.Expired},
+	"returned":  {movement.Returned},
 }
 
 // pageOf is how many rows a page has.
@@ -46,7 +47,8 @@ const prefixSpan = 31 * 24 * time.Hour
 type listed struct {
 	movement.Movement
 
-	Name string // the reference, or the id of one without
+	Shown movement.State
+	Name  string // the reference, or the id of one without
 }
 
 func (c *Console) list(r *room, kind manifest.Kind) error {
@@ -61,7 +63,7 @@ func (c *Console) list(r *room, kind manifest.Kind) error {
 	}
 	rows := make([]listed, len(found))
 	for i, m := range found {
-		rows[i] = listed{m, nameOf(&m)}
+		rows[i] = listed{m, m.Listed(), nameOf(&m)}
 	}
 	next := ""
 	if len(rows) == pageOf {
@@ -86,7 +88,7 @@ func (c *Console) found(ctx context.Context, l movement.Listing) ([]movement.Mov
 	case errors.Is(err, store.ErrNotFound):
 	case err != nil:
 		return nil, err
-	case slices.Contains(l.States, m.State) && !m.CreatedAt.Before(l.Since) && m.CreatedAt.Before(l.Before):
+	case slices.Contains(l.States, m.Listed()) && !m.CreatedAt.Before(l.Since) && m.CreatedAt.Before(l.Before):
 		return []movement.Movement{m}, nil
 	}
 	if l.Before.Sub(l.Since) > prefixSpan {
@@ -194,7 +196,7 @@ func (c *Console) movement(r *room) error {
 		return err
 	}
 	return r.Show("movement.html", nameOf(&m), map[string]any{
-		"Room": r, "M": m, "Name": nameOf(&m), "Whole": whole, "Request": pretty(whole.Request), "Answer": pretty(whole.Answer),
+		"Room": r, "M": m, "State": m.Listed(), "Name": nameOf(&m), "Whole": whole, "Request": pretty(whole.Request), "Answer": pretty(whole.Answer),
 		"Stands": pretty(stands), "List": r.Path(pathOf(m.Kind)), "ListTitle": titleOf(m.Kind),
 		"Pay": c.payable(r, m) != nil && r.Member.Role.May(tenants.MayCallback), "Seconds": m.State == movement.Pending || m.State == movement.Acknowledged,
 		"Money": r.Member.Role.May(tenants.MayMoney), "History": entriesOf(whole.History),
@@ -264,7 +266,7 @@ func (c *Console) overview(r *room) error {
 			return err
 		}
 		for _, m := range found {
-			latest = append(latest, listed{m, nameOf(&m)})
+			latest = append(latest, listed{m, m.Listed(), nameOf(&m)})
 		}
 	}
 	slices.SortStableFunc(latest, func(a, b listed) int { return b.CreatedAt.Compare(a.CreatedAt) })

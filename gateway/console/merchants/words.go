@@ -21,7 +21,7 @@ var words = map[string]string{
 	"State": "Status", "From": "Dari", "To": "Sampai", "Show": "Tampilkan", "Reference": "Referensi", "Reference begins with": "Referensi diawali",
 	"Amount": "Jumlah", "Created": "Dibuat", "Channel": "Kanal", "Kind": "Jenis", "Older": "Lebih lama", "Next page": "Halaman berikutnya",
 	"Find": "Cari", "Reference or id": "Referensi atau id", "Latest": "Terbaru", "Nothing fits.": "Tidak ada yang cocok.",
-	"Paid": "Dibayar", "Paid late": "Dibayar terlambat", "Reversed": "Dibatalkan bank", "Expires": "Berakhir", "Operation": "Operasi", "Operations": "Operasi",
+	"Paid": "Dibayar", "Paid late": "Dibayar terlambat", "Arrived": "Diterima", "Went back": "Dikembalikan", "void": "pembatalan", "chargeback": "chargeback", "undone": "dibatalkan", "returned": "dikembalikan", "return_undone": "pengembalian dibatalkan", "Expires": "Berakhir", "Operation": "Operasi", "Operations": "Operasi",
 	"Id": "Id", "Request": "Permintaan", "Decision": "Keputusan", "The provider's reference": "Referensi penyedia", "Fee": "Biaya", "History": "Riwayat",
 	"Event": "Peristiwa", "Attempts": "Percobaan", "None yet.": "Belum ada.", "Ledger entries": "Entri buku besar", "Time": "Waktu",
 	"What was asked": "Yang diminta", "The first answer": "Jawaban pertama", "What a status call answers now": "Jawaban panggilan status saat ini", "Pay this test payment": "Bayar pembayaran uji ini",

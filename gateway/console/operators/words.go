@@ -18,7 +18,7 @@ var values = map[string]string{
 	"silent": "diam", "approved": "disetujui", "in force": "berlaku", "removed": "dihapus",
 	"stricter": "lebih ketat", "looser": "lebih longgar", "mixed": "campuran", "equal": "sama",
 	"amount_differs": "jumlah berbeda", "currency_differs": "mata uang berbeda", "paid_again": "dibayar lagi", "paid_late": "dibayar terlambat",
-	"reversed": "dibatalkan", "vanished": "hilang", "contradiction": "bertentangan", "unknown_reference": "referensi tidak dikenal", "unresolved": "belum jelas",
+	"returned": "dikembalikan", "return_undone": "pengembalian dibatalkan", "not_understood": "tidak dipahami", "vanished": "hilang", "contradiction": "bertentangan", "unknown_reference": "referensi tidak dikenal", "unresolved": "belum jelas",
 	"1h": "1 jam", "24h": "24 jam", "168h": "7 hari",
 	"compile": "kompilasi", "tests": "uji", "builtins": "fungsi bawaan", "answer": "jawaban", "meaning": "makna",
 	"charge": "tagihan",
@@ -147,7 +147,7 @@ var words = map[string]string{
 	// A movement.
 	"%s says %s: %s. Another operator has to say the same.": "%s menyatakan %s: %s. Operator lain harus menyatakan hal yang sama.",
 	"Sent as": "Dikirim sebagai", "The provider's reference": "Referensi penyedia", "Expires": "Kedaluwarsa", "Last lookup": "Pemeriksaan terakhir",
-	"%d found nothing": "%d tanpa hasil", "Next lookup": "Pemeriksaan berikutnya", "Paid late": "Dibayar terlambat", "Reversed": "Dibatalkan", "The name fits": "Nama cocok",
+	"%d found nothing": "%d tanpa hasil", "Next lookup": "Pemeriksaan berikutnya", "Paid late": "Dibayar terlambat", "Arrived": "Diterima", "Went back": "Dikembalikan", "refund": "pengembalian dana", "void": "pembatalan", "chargeback": "chargeback", "reversal": "penarikan kembali", "undone": "dibatalkan", "The name fits": "Nama cocok",
 	"Answers that changed nothing": "Jawaban yang tidak mengubah apa pun", "Ledger entries": "Pembukuan", "Say how it ended": "Nyatakan hasilnya",
 	"Only where the provider tells no end. Two operators have to say the same; look at the provider's own records first.": "Hanya bila penyedia tidak menyatakan hasilnya. Dua operator harus menyatakan hal yang sama; periksa dahulu catatan penyedia.",
 	"Alone: there is no time for a second operator. It is reviewed afterwards.":                                           "Sendiri: tidak ada waktu untuk operator kedua. Ditinjau sesudahnya.",

@@ -338,6 +338,8 @@ type Movement struct {
 	ErroredAt         *time.Time
 	Channel           string
 	Ended             string
+	Returns           *string
+	PaidAmount        int64
 }
 
 type OperatorToken struct {

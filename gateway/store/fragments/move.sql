@@ -13,7 +13,8 @@ UPDATE movements SET
     expires_at = COALESCE(@new_expires_at, movements.expires_at),
     cost = COALESCE(NULLIF(@new_cost, 0), movements.cost),
     paid_at = COALESCE(@paid_at, movements.paid_at),
-    channel = COALESCE(NULLIF(@channel, ''), movements.channel)
+    channel = COALESCE(NULLIF(@channel, ''), movements.channel),
+    paid_amount = COALESCE(NULLIF(@new_paid_amount, 0), movements.paid_amount)
 FROM taken
 WHERE movements.id = @id AND movements.id = taken.movement_id AND movements.attempt = @attempt AND movements.state = ANY(@from_states)
     AND (NOT @ends OR (movements.charge <> '') = @posts)

@@ -21,7 +21,7 @@ ON CONFLICT (merchant_id, mode, kind, reference) DO UPDATE SET
     callback_url = excluded.callback_url, request_id = excluded.request_id,
     policy_version = excluded.policy_version, decision_id = excluded.decision_id,
     send_by = excluded.send_by, created_at = excluded.created_at, updated_at = excluded.updated_at, expires_at = excluded.expires_at,
-    result = NULL, answer = NULL, refusal = NULL, errored_at = NULL, polled_at = NULL, misses = 0, due_at = NULL,
+    result = NULL, answer = NULL, refusal = NULL, errored_at = NULL, returns = NULL, paid_amount = 0, polled_at = NULL, misses = 0, due_at = NULL,
     cost = excluded.cost, charge = excluded.charge, quote = excluded.quote,
     fee = excluded.fee, name_match = excluded.name_match, usage = excluded.usage, delivered = FALSE, reservation_id = excluded.reservation_id
 WHERE movements.state = 'not_submitted' AND (@attempt = 0 OR movements.attempt < @attempt)

@@ -26,7 +26,7 @@ func (s *Store) Apply(_ context.Context, c movement.Change) (bool, error) {
 	switch c.Effect {
 	case movement.Move:
 		return s.move(row, c)
-	case movement.LateMoney, movement.Reversal:
+	case movement.LateMoney, movement.MoneyBack, movement.OtherAmount:
 		return s.record(row, c)
 	case movement.Supplement:
 		return s.supplement(row, c), nil
@@ -55,6 +55,7 @@ func (s *Store) move(row *movement.Movement, c movement.Change) (bool, error) {
 	s.giveBack(row.Owner, c)
 	row.UpdatedAt, row.Polled = c.At, pollsOf(*row, c)
 	row.State = c.To
+	row.PaidAmount = cmp.Or(c.PaidAmount, row.PaidAmount)
 	row.Cost, row.FactID, row.Channel = cmp.Or(c.Cost, row.Cost), cmp.Or(c.FactID, row.FactID), cmp.Or(c.Channel, row.Channel)
 	if c.Refusal != nil {
 		kept := *c.Refusal
@@ -150,28 +151,26 @@ func (s *Store) queue(row *movement.Movement, c movement.Change) {
 	s.written[made.EventID] = time.Now()
 }
 
-// record records late money or a reversal, each once.
+// record records a fact beside the state, as it was seen.
 func (s *Store) record(row *movement.Movement, c movement.Change) (bool, error) {
-	if row == nil {
+	if row == nil || row.Attempt != c.Movement.Attempt || row.Sequence != c.Movement.Sequence {
 		return false, nil
 	}
-	late, event, at := c.Effect == movement.LateMoney, "reversed", &row.ReversedAt
-	may := row.State == movement.Succeeded || !row.PaidLateAt.IsZero() && rulesOf(*row).EndedBy == movement.EndedByStatement
-	if late {
-		event, at, may = "paid_late", &row.PaidLateAt, row.State == movement.Expired || row.State == movement.Failed
-	}
-	if !may || !at.IsZero() {
-		return false, nil
-	}
-	if !late && (row.Charge != movement.Unpaid) != (c.Posting != nil) {
+	if c.Effect == movement.MoneyBack && (row.Charge != movement.Unpaid) != (c.Posting != nil) {
 		return false, nil
 	}
 	if err := s.postFor(row, c); err != nil {
 		return false, err
 	}
-	*at = cmp.Or(micro(c.HappenedAt), c.At)
-	row.UpdatedAt, row.Polled = c.At, movement.Polled{PolledAt: row.PolledAt}
-	s.log(row, event, c.At, c.Detail)
+	c.HappenedAt = cmp.Or(c.HappenedAt, c.At)
+	then := c.After()
+	row.PaidLateAt, row.ReturnedAt, row.PaidAmount = micro(then.PaidLateAt), micro(then.ReturnedAt), then.PaidAmount
+	row.Returns = slices.Clone(then.Returns)
+	row.UpdatedAt = c.At
+	if !row.PaidLateAt.IsZero() {
+		row.Polled = movement.Polled{PolledAt: row.PolledAt}
+	}
+	s.log(row, c.Event, c.At, c.Detail)
 	s.queue(row, c)
 	return true, nil
 }
@@ -183,7 +182,7 @@ func rulesOf(m movement.Movement) movement.Rules {
 
 // supplement replaces the result that a movement succeeded with by a fuller one.
 func (s *Store) supplement(row *movement.Movement, c movement.Change) bool {
-	if row == nil || row.Attempt != c.Movement.Attempt || row.State != movement.Succeeded || !row.ReversedAt.IsZero() ||
+	if row == nil || row.Attempt != c.Movement.Attempt || row.State != movement.Succeeded || !row.ReturnedAt.IsZero() ||
 		!bytes.Equal(row.Result, c.Movement.Result) {
 		return false
 	}

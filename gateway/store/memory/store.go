@@ -143,7 +143,7 @@ func (s *Store) PaidOut(_ context.Context, m movement.Movement, most int) ([]mov
 		_, decided := s.overrides[attempt{row.ID, row.Attempt}]
 		account := row.Owner == m.Owner && row.Kind == m.Kind && row.Provider == m.Provider && row.ConnectionAccount == m.ConnectionAccount &&
 			(m.ConnectionAccount != "" || row.ConnectionVersion == m.ConnectionVersion)
-		moved := row.State == movement.Succeeded && row.ReversedAt.IsZero() && !decided
+		moved := row.State == movement.Succeeded && row.ReturnedAt.IsZero() && !decided
 		alike := like.Least <= row.Amount && row.Amount <= like.Most && !row.CreatedAt.Before(micro(like.Since))
 		if account && moved && alike && row.ID != m.ID {
 			all = append(all, unpolled(*row))
@@ -164,7 +164,7 @@ func (s *Store) Movements(_ context.Context, l movement.Listing) ([]movement.Mov
 	}
 	listed := []movement.Movement{}
 	for key, row := range s.movements {
-		if key.Owner == l.Owner && key.Kind == l.Kind && slices.Contains(l.States, row.State) && strings.HasPrefix(key.Reference, l.Prefix) &&
+		if key.Owner == l.Owner && key.Kind == l.Kind && slices.Contains(l.States, row.Listed()) && strings.HasPrefix(key.Reference, l.Prefix) &&
 			!row.CreatedAt.Before(micro(l.Since)) && row.CreatedAt.Before(micro(l.Before)) &&
 			(l.After.CreatedAt.IsZero() || newer(l.After, *row) < 0) {
 			listed = append(listed, unpolled(*row))

@@ -115,7 +115,7 @@ var stories = map[string]func(w *side){
 		lopsided.Posting = new(refund)
 		lopsided.Posting.Available++
 		w.change(1, "post what is not balanced", lopsided)
-		w.change(1, "reverse without a posting", movement.Transition{Effect: movement.Reversal, HappenedAt: at(9)})
+		w.change(1, "give back without a posting", movement.Transition{Effect: movement.MoneyBack, HappenedAt: at(9), Return: &movement.Return{Sort: movement.Reversal, Amount: 1200, At: at(9)}})
 		w.change(1, "nothing", movement.Transition{})
 	},
 	"charge is taken and given back": func(w *side) {

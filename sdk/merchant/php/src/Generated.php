@@ -142,7 +142,10 @@ final class Collection
         // One of PENDING, PAID, EXPIRED, FAILED; others may be added.
         public readonly string $status,
         public readonly ?string $paid_late_at = null,
-        public readonly ?string $reversed_at = null,
+        // How much of the money went back, where some did.
+        public readonly ?int $returned_amount = null,
+        // Since when nothing of the money is left.
+        public readonly ?string $returned_at = null,
     ) {
     }
 
@@ -155,7 +158,8 @@ final class Collection
             remaining_quota: $data['remaining_quota'] ?? null,
             status: $data['status'],
             paid_late_at: $data['paid_late_at'] ?? null,
-            reversed_at: $data['reversed_at'] ?? null,
+            returned_amount: $data['returned_amount'] ?? null,
+            returned_at: $data['returned_at'] ?? null,
         );
     }
 }
@@ -173,7 +177,12 @@ final class CollectionEventData
         // When the event happened.
         public readonly string $timestamp,
         public readonly ?string $paid_late_at = null,
-        public readonly ?string $reversed_at = null,
+        // Of an event that tells of money that went back: what it was.
+        public readonly ?array $return = null,
+        // How much of the money went back, where some did.
+        public readonly ?int $returned_amount = null,
+        // Since when nothing of the money is left.
+        public readonly ?string $returned_at = null,
     ) {
     }
 
@@ -186,7 +195,9 @@ final class CollectionEventData
             status: $data['status'],
             timestamp: $data['timestamp'],
             paid_late_at: $data['paid_late_at'] ?? null,
-            reversed_at: $data['reversed_at'] ?? null,
+            return: $data['return'] ?? null,
+            returned_amount: $data['returned_amount'] ?? null,
+            returned_at: $data['returned_at'] ?? null,
         );
     }
 }
@@ -323,7 +334,10 @@ final class ListedCollection
         // One of PENDING, PAID, EXPIRED, FAILED; others may be added.
         public readonly string $status,
         public readonly ?string $paid_late_at = null,
-        public readonly ?string $reversed_at = null,
+        // How much of the money went back, where some did.
+        public readonly ?int $returned_amount = null,
+        // Since when nothing of the money is left.
+        public readonly ?string $returned_at = null,
     ) {
     }
 
@@ -336,7 +350,8 @@ final class ListedCollection
             paid_at: $data['paid_at'] ?? null,
             status: $data['status'],
             paid_late_at: $data['paid_late_at'] ?? null,
-            reversed_at: $data['reversed_at'] ?? null,
+            returned_amount: $data['returned_amount'] ?? null,
+            returned_at: $data['returned_at'] ?? null,
         );
     }
 }
@@ -350,8 +365,10 @@ final class ListedOrder
         // One of Pending, Success, Failed; others may be added.
         public readonly string $status,
         public readonly string $target,
-        // Set when the provider took a successful order back.
-        public readonly ?string $reversed_at = null,
+        // How much of the money went back, where some did.
+        public readonly ?int $returned_amount = null,
+        // Since when nothing of the money is left.
+        public readonly ?string $returned_at = null,
         // The provider's serial number, when there is one. For electricity: token/name/tariff/power/kWh, the token of 20 digits first.
         public readonly ?string $sn = null,
     ) {
@@ -365,7 +382,8 @@ final class ListedOrder
             sku: $data['sku'],
             status: $data['status'],
             target: $data['target'],
-            reversed_at: $data['reversed_at'] ?? null,
+            returned_amount: $data['returned_amount'] ?? null,
+            returned_at: $data['returned_at'] ?? null,
             sn: $data['sn'] ?? null,
         );
     }
@@ -382,8 +400,10 @@ final class ListedTransfer
         public readonly string $status,
         // Of a transfer to a wallet.
         public readonly ?string $refId = null,
-        // Set when the provider took a finished transfer back.
-        public readonly ?string $reversed_at = null,
+        // How much of the money went back, where some did.
+        public readonly ?int $returned_amount = null,
+        // Since when nothing of the money is left.
+        public readonly ?string $returned_at = null,
         // Of a transfer to a bank.
         public readonly ?string $txId = null,
     ) {
@@ -398,7 +418,8 @@ final class ListedTransfer
             fee: $data['fee'],
             status: $data['status'],
             refId: $data['refId'] ?? null,
-            reversed_at: $data['reversed_at'] ?? null,
+            returned_amount: $data['returned_amount'] ?? null,
+            returned_at: $data['returned_at'] ?? null,
             txId: $data['txId'] ?? null,
         );
     }
@@ -443,8 +464,10 @@ final class Order
         // One of Pending, Success, Failed; others may be added.
         public readonly string $status,
         public readonly string $target,
-        // Set when the provider took a successful order back.
-        public readonly ?string $reversed_at = null,
+        // How much of the money went back, where some did.
+        public readonly ?int $returned_amount = null,
+        // Since when nothing of the money is left.
+        public readonly ?string $returned_at = null,
         // The provider's serial number, when there is one. For electricity: token/name/tariff/power/kWh, the token of 20 digits first.
         public readonly ?string $sn = null,
     ) {
@@ -457,7 +480,8 @@ final class Order
             sku: $data['sku'],
             status: $data['status'],
             target: $data['target'],
-            reversed_at: $data['reversed_at'] ?? null,
+            returned_amount: $data['returned_amount'] ?? null,
+            returned_at: $data['returned_at'] ?? null,
             sn: $data['sn'] ?? null,
         );
     }
@@ -476,8 +500,12 @@ final class OrderEventData
         public readonly string $target,
         // When the event happened.
         public readonly string $timestamp,
-        // Set when the provider took a successful order back.
-        public readonly ?string $reversed_at = null,
+        // Of an event that tells of money that went back: what it was.
+        public readonly ?array $return = null,
+        // How much of the money went back, where some did.
+        public readonly ?int $returned_amount = null,
+        // Since when nothing of the money is left.
+        public readonly ?string $returned_at = null,
     ) {
     }
 
@@ -491,7 +519,9 @@ final class OrderEventData
             status: $data['status'],
             target: $data['target'],
             timestamp: $data['timestamp'],
-            reversed_at: $data['reversed_at'] ?? null,
+            return: $data['return'] ?? null,
+            returned_amount: $data['returned_amount'] ?? null,
+            returned_at: $data['returned_at'] ?? null,
         );
     }
 }
@@ -510,14 +540,18 @@ final class Payment
         public readonly ?string $channel = null,
         // As it was given, when it was.
         public readonly ?array $metadata = null,
+        // What has arrived. Where it is not the amount asked for, the payment waits for an operator.
+        public readonly ?int $paid_amount = null,
         // When it was paid, where the provider tells.
         public readonly ?string $paid_at = null,
         // Set when money came after the payment had ended unpaid.
         public readonly ?string $paid_late_at = null,
         // The provider's own id of the payment, once it is known.
         public readonly ?string $provider_reference = null,
-        // Set when the provider took a paid payment back.
-        public readonly ?string $reversed_at = null,
+        // How much of the money went back, where some did.
+        public readonly ?int $returned_amount = null,
+        // Since when nothing of the money is left.
+        public readonly ?string $returned_at = null,
     ) {
     }
 
@@ -532,10 +566,12 @@ final class Payment
             updated_at: $data['updated_at'],
             channel: $data['channel'] ?? null,
             metadata: $data['metadata'] ?? null,
+            paid_amount: $data['paid_amount'] ?? null,
             paid_at: $data['paid_at'] ?? null,
             paid_late_at: $data['paid_late_at'] ?? null,
             provider_reference: $data['provider_reference'] ?? null,
-            reversed_at: $data['reversed_at'] ?? null,
+            returned_amount: $data['returned_amount'] ?? null,
+            returned_at: $data['returned_at'] ?? null,
         );
     }
 }
@@ -556,14 +592,20 @@ final class PaymentEventData
         public readonly ?string $channel = null,
         // As it was given, when it was.
         public readonly ?array $metadata = null,
+        // What has arrived. Where it is not the amount asked for, the payment waits for an operator.
+        public readonly ?int $paid_amount = null,
         // When it was paid, where the provider tells.
         public readonly ?string $paid_at = null,
         // Set when money came after the payment had ended unpaid.
         public readonly ?string $paid_late_at = null,
         // The provider's own id of the payment, once it is known.
         public readonly ?string $provider_reference = null,
-        // Set when the provider took a paid payment back.
-        public readonly ?string $reversed_at = null,
+        // Of an event that tells of money that went back: what it was.
+        public readonly ?array $return = null,
+        // How much of the money went back, where some did.
+        public readonly ?int $returned_amount = null,
+        // Since when nothing of the money is left.
+        public readonly ?string $returned_at = null,
     ) {
     }
 
@@ -579,10 +621,30 @@ final class PaymentEventData
             updated_at: $data['updated_at'],
             channel: $data['channel'] ?? null,
             metadata: $data['metadata'] ?? null,
+            paid_amount: $data['paid_amount'] ?? null,
             paid_at: $data['paid_at'] ?? null,
             paid_late_at: $data['paid_late_at'] ?? null,
             provider_reference: $data['provider_reference'] ?? null,
-            reversed_at: $data['reversed_at'] ?? null,
+            return: $data['return'] ?? null,
+            returned_amount: $data['returned_amount'] ?? null,
+            returned_at: $data['returned_at'] ?? null,
+        );
+    }
+}
+
+final class PaymentsAmountDiffers
+{
+    public function __construct(
+        public readonly PaymentEventData $data,
+        public readonly string $event,
+    ) {
+    }
+
+    public static function from(array $data): self
+    {
+        return new self(
+            data: PaymentEventData::from($data['data']),
+            event: $data['event'],
         );
     }
 }
@@ -652,7 +714,7 @@ final class PaymentsListRequest
         // Only those whose reference begins so. It is searched in 31 days at most: without from, those before to.
         public readonly ?string $reference_prefix = null,
         // Only those that have it now.
-        // One of PENDING, PAID, FAILED, EXPIRED; others may be added.
+        // One of PENDING, PAID, FAILED, EXPIRED, ; others may be added.
         public readonly ?string $status = null,
         // Only those created before this time.
         public readonly ?string $to = null,
@@ -689,7 +751,7 @@ final class PaymentsPaidLate
     }
 }
 
-final class PaymentsReversed
+final class PaymentsReturned
 {
     public function __construct(
         public readonly PaymentEventData $data,
@@ -795,7 +857,7 @@ final class PpobListRequest
         // Only those whose reference begins so. It is searched in 31 days at most: without from, those before to.
         public readonly ?string $reference_prefix = null,
         // Only those that have it now.
-        // One of Pending, Success, Failed; others may be added.
+        // One of Pending, Success, Failed, ; others may be added.
         public readonly ?string $status = null,
         // Only those created before this time.
         public readonly ?string $to = null,
@@ -857,7 +919,7 @@ final class PpobProductsRequest
     }
 }
 
-final class PpobReversed
+final class PpobReturned
 {
     public function __construct(
         public readonly OrderEventData $data,
@@ -952,8 +1014,10 @@ final class Transfer
         public readonly string $status,
         // Of a transfer to a wallet.
         public readonly ?string $refId = null,
-        // Set when the provider took a finished transfer back.
-        public readonly ?string $reversed_at = null,
+        // How much of the money went back, where some did.
+        public readonly ?int $returned_amount = null,
+        // Since when nothing of the money is left.
+        public readonly ?string $returned_at = null,
         // Of a transfer to a bank.
         public readonly ?string $txId = null,
     ) {
@@ -967,7 +1031,8 @@ final class Transfer
             fee: $data['fee'],
             status: $data['status'],
             refId: $data['refId'] ?? null,
-            reversed_at: $data['reversed_at'] ?? null,
+            returned_amount: $data['returned_amount'] ?? null,
+            returned_at: $data['returned_at'] ?? null,
             txId: $data['txId'] ?? null,
         );
     }
@@ -985,8 +1050,12 @@ final class TransferEventData
         public readonly string $timestamp,
         // Of a transfer to a wallet.
         public readonly ?string $refId = null,
-        // Set when the provider took a finished transfer back.
-        public readonly ?string $reversed_at = null,
+        // Of an event that tells of money that went back: what it was.
+        public readonly ?array $return = null,
+        // How much of the money went back, where some did.
+        public readonly ?int $returned_amount = null,
+        // Since when nothing of the money is left.
+        public readonly ?string $returned_at = null,
         // Of a transfer to a bank.
         public readonly ?string $txId = null,
     ) {
@@ -1001,7 +1070,9 @@ final class TransferEventData
             status: $data['status'],
             timestamp: $data['timestamp'],
             refId: $data['refId'] ?? null,
-            reversed_at: $data['reversed_at'] ?? null,
+            return: $data['return'] ?? null,
+            returned_amount: $data['returned_amount'] ?? null,
+            returned_at: $data['returned_at'] ?? null,
             txId: $data['txId'] ?? null,
         );
     }
@@ -1029,7 +1100,7 @@ final class TransferInquiryRequest
     }
 }
 
-final class TransferReversed
+final class TransferReturned
 {
     public function __construct(
         public readonly TransferEventData $data,
@@ -1144,7 +1215,7 @@ final class Wallet1TransferListRequest
         // Only those whose reference begins so. It is searched in 31 days at most: without from, those before to.
         public readonly ?string $reference_prefix = null,
         // Only those that have it now.
-        // One of Pending, Success, Failed; others may be added.
+        // One of Pending, Success, Failed, ; others may be added.
         public readonly ?string $status = null,
         // Only those created before this time.
         public readonly ?string $to = null,
@@ -1248,7 +1319,7 @@ final class Wallet2ListRequest
         // Only those whose reference begins so. It is searched in 31 days at most: without from, those before to.
         public readonly ?string $reference_prefix = null,
         // Only those that have it now.
-        // One of PENDING, PAID, FAILED, EXPIRED; others may be added.
+        // One of PENDING, PAID, FAILED, EXPIRED, ; others may be added.
         public readonly ?string $status = null,
         // Only those created before this time.
         public readonly ?string $to = null,
@@ -1285,7 +1356,7 @@ final class Wallet2PaidLate
     }
 }
 
-final class Wallet2Reversed
+final class Wallet2Returned
 {
     public function __construct(
         public readonly CollectionEventData $data,

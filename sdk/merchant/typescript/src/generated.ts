@@ -64,7 +64,10 @@ export interface Collection {
   remaining_quota: number | null;
   status: "PENDING" | "PAID" | "EXPIRED" | "FAILED" | (string & {});
   paid_late_at?: string;
-  reversed_at?: string;
+  /** How much of the money went back, where some did. */
+  returned_amount?: number;
+  /** Since when nothing of the money is left. */
+  returned_at?: string;
 }
 
 export interface CollectionEventData {
@@ -77,7 +80,12 @@ export interface CollectionEventData {
   /** When the event happened. */
   timestamp: string;
   paid_late_at?: string;
-  reversed_at?: string;
+  /** Of an event that tells of money that went back: what it was. */
+  return?: { event: string; data: Record<string, unknown> };
+  /** How much of the money went back, where some did. */
+  returned_amount?: number;
+  /** Since when nothing of the money is left. */
+  returned_at?: string;
 }
 
 export interface CreatedCollection {
@@ -160,7 +168,10 @@ export interface ListedCollection {
   paid_at: string | null;
   status: "PENDING" | "PAID" | "EXPIRED" | "FAILED" | (string & {});
   paid_late_at?: string;
-  reversed_at?: string;
+  /** How much of the money went back, where some did. */
+  returned_amount?: number;
+  /** Since when nothing of the money is left. */
+  returned_at?: string;
 }
 
 export interface ListedOrder {
@@ -169,8 +180,10 @@ export interface ListedOrder {
   sku: string;
   status: "Pending" | "Success" | "Failed" | (string & {});
   target: string;
-  /** Set when the provider took a successful order back. */
-  reversed_at?: string;
+  /** How much of the money went back, where some did. */
+  returned_amount?: number;
+  /** Since when nothing of the money is left. */
+  returned_at?: string;
   /** The provider's serial number, when there is one. For electricity: token/name/tariff/power/kWh, the token of 20 digits first. */
   sn?: string;
 }
@@ -183,8 +196,10 @@ export interface ListedTransfer {
   status: "Pending" | "Success" | "Failed" | (string & {});
   /** Of a transfer to a wallet. */
   refId?: string;
-  /** Set when the provider took a finished transfer back. */
-  reversed_at?: string;
+  /** How much of the money went back, where some did. */
+  returned_amount?: number;
+  /** Since when nothing of the money is left. */
+  returned_at?: string;
   /** Of a transfer to a bank. */
   txId?: string;
 }
@@ -209,8 +224,10 @@ export interface Order {
   sku: string;
   status: "Pending" | "Success" | "Failed" | (string & {});
   target: string;
-  /** Set when the provider took a successful order back. */
-  reversed_at?: string;
+  /** How much of the money went back, where some did. */
+  returned_amount?: number;
+  /** Since when nothing of the money is left. */
+  returned_at?: string;
   /** The provider's serial number, when there is one. For electricity: token/name/tariff/power/kWh, the token of 20 digits first. */
   sn?: string;
 }
@@ -225,8 +242,12 @@ export interface OrderEventData {
   target: string;
   /** When the event happened. */
   timestamp: string;
-  /** Set when the provider took a successful order back. */
-  reversed_at?: string;
+  /** Of an event that tells of money that went back: what it was. */
+  return?: { event: string; data: Record<string, unknown> };
+  /** How much of the money went back, where some did. */
+  returned_amount?: number;
+  /** Since when nothing of the money is left. */
+  returned_at?: string;
 }
 
 export interface Payment {
@@ -240,14 +261,18 @@ export interface Payment {
   channel?: string;
   /** As it was given, when it was. */
   metadata?: Record<string, string>;
+  /** What has arrived. Where it is not the amount asked for, the payment waits for an operator. */
+  paid_amount?: number;
   /** When it was paid, where the provider tells. */
   paid_at?: string;
   /** Set when money came after the payment had ended unpaid. */
   paid_late_at?: string;
   /** The provider's own id of the payment, once it is known. */
   provider_reference?: string;
-  /** Set when the provider took a paid payment back. */
-  reversed_at?: string;
+  /** How much of the money went back, where some did. */
+  returned_amount?: number;
+  /** Since when nothing of the money is left. */
+  returned_at?: string;
 }
 
 export interface PaymentEventData {
@@ -263,14 +288,25 @@ export interface PaymentEventData {
   channel?: string;
   /** As it was given, when it was. */
   metadata?: Record<string, string>;
+  /** What has arrived. Where it is not the amount asked for, the payment waits for an operator. */
+  paid_amount?: number;
   /** When it was paid, where the provider tells. */
   paid_at?: string;
   /** Set when money came after the payment had ended unpaid. */
   paid_late_at?: string;
   /** The provider's own id of the payment, once it is known. */
   provider_reference?: string;
-  /** Set when the provider took a paid payment back. */
-  reversed_at?: string;
+  /** Of an event that tells of money that went back: what it was. */
+  return?: { event: string; data: Record<string, unknown> };
+  /** How much of the money went back, where some did. */
+  returned_amount?: number;
+  /** Since when nothing of the money is left. */
+  returned_at?: string;
+}
+
+export interface PaymentsAmountDiffers {
+  data: PaymentEventData;
+  event: "payments.amount_differs";
 }
 
 export interface PaymentsCancelRequest {
@@ -306,7 +342,7 @@ export interface PaymentsListRequest {
   /** Only those whose reference begins so. It is searched in 31 days at most: without from, those before to. */
   reference_prefix?: string;
   /** Only those that have it now. */
-  status?: "PENDING" | "PAID" | "FAILED" | "EXPIRED" | (string & {});
+  status?: "PENDING" | "PAID" | "FAILED" | "EXPIRED" | "" | (string & {});
   /** Only those created before this time. */
   to?: string;
 }
@@ -316,9 +352,9 @@ export interface PaymentsPaidLate {
   event: "payments.paid_late";
 }
 
-export interface PaymentsReversed {
+export interface PaymentsReturned {
   data: PaymentEventData;
-  event: "payments.reversed";
+  event: "payments.returned";
 }
 
 export interface PaymentsStatusRequest {
@@ -357,7 +393,7 @@ export interface PpobListRequest {
   /** Only those whose reference begins so. It is searched in 31 days at most: without from, those before to. */
   reference_prefix?: string;
   /** Only those that have it now. */
-  status?: "Pending" | "Success" | "Failed" | (string & {});
+  status?: "Pending" | "Success" | "Failed" | "" | (string & {});
   /** Only those created before this time. */
   to?: string;
 }
@@ -378,9 +414,9 @@ export interface PpobProductsRequest {
   type?: "prepaid" | "pasca" | (string & {});
 }
 
-export interface PpobReversed {
+export interface PpobReturned {
   data: OrderEventData;
-  event: "ppob.reversed";
+  event: "ppob.returned";
 }
 
 export interface PpobStatusRequest {
@@ -416,8 +452,10 @@ export interface Transfer {
   status: "Pending" | "Success" | "Failed" | (string & {});
   /** Of a transfer to a wallet. */
   refId?: string;
-  /** Set when the provider took a finished transfer back. */
-  reversed_at?: string;
+  /** How much of the money went back, where some did. */
+  returned_amount?: number;
+  /** Since when nothing of the money is left. */
+  returned_at?: string;
   /** Of a transfer to a bank. */
   txId?: string;
 }
@@ -431,8 +469,12 @@ export interface TransferEventData {
   timestamp: string;
   /** Of a transfer to a wallet. */
   refId?: string;
-  /** Set when the provider took a finished transfer back. */
-  reversed_at?: string;
+  /** Of an event that tells of money that went back: what it was. */
+  return?: { event: string; data: Record<string, unknown> };
+  /** How much of the money went back, where some did. */
+  returned_amount?: number;
+  /** Since when nothing of the money is left. */
+  returned_at?: string;
   /** Of a transfer to a bank. */
   txId?: string;
 }
@@ -446,9 +488,9 @@ export interface TransferInquiryRequest {
   bank_code: string;
 }
 
-export interface TransferReversed {
+export interface TransferReturned {
   data: TransferEventData;
-  event: "transfer.reversed";
+  event: "transfer.returned";
 }
 
 export interface TransferStatusUpdate {
@@ -495,7 +537,7 @@ export interface Wallet1TransferListRequest {
   /** Only those whose reference begins so. It is searched in 31 days at most: without from, those before to. */
   reference_prefix?: string;
   /** Only those that have it now. */
-  status?: "Pending" | "Success" | "Failed" | (string & {});
+  status?: "Pending" | "Success" | "Failed" | "" | (string & {});
   /** Only those created before this time. */
   to?: string;
 }
@@ -541,7 +583,7 @@ export interface Wallet2ListRequest {
   /** Only those whose reference begins so. It is searched in 31 days at most: without from, those before to. */
   reference_prefix?: string;
   /** Only those that have it now. */
-  status?: "PENDING" | "PAID" | "FAILED" | "EXPIRED" | (string & {});
+  status?: "PENDING" | "PAID" | "FAILED" | "EXPIRED" | "" | (string & {});
   /** Only those created before this time. */
   to?: string;
 }
@@ -551,9 +593,9 @@ export interface Wallet2PaidLate {
   event: "wallet2.paid_late";
 }
 
-export interface Wallet2Reversed {
+export interface Wallet2Returned {
   data: CollectionEventData;
-  event: "wallet2.reversed";
+  event: "wallet2.returned";
 }
 
 export interface Wallet2StatusRequest {
@@ -582,7 +624,7 @@ export interface WalletTransfer {
 }
 
 /** The body of a callback, told apart by event. */
-export type CallbackBody = PaymentsPaidLate | PaymentsReversed | PaymentsStatusUpdate | PpobReversed | PpobStatusUpdate | TransferReversed | TransferStatusUpdate | Wallet2PaidLate | Wallet2Reversed | Wallet2StatusUpdate;
+export type CallbackBody = PaymentsAmountDiffers | PaymentsPaidLate | PaymentsReturned | PaymentsStatusUpdate | PpobReturned | PpobStatusUpdate | TransferReturned | TransferStatusUpdate | Wallet2PaidLate | Wallet2Returned | Wallet2StatusUpdate;
 
 export abstract class Operations {
   protected abstract send<T>(path: string, money: boolean, request: object, options?: Options): Promise<Result<T>>;

@@ -1,0 +1,161 @@
+package movement
+
+import (
+	"slices"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+// ReturnSort is why money went back.
+type ReturnSort string
+
+// The sorts of returns.
+const (
+	Refund     ReturnSort = "refund"     // the merchant, or the provider for it, gave it back
+	Void       ReturnSort = "void"       // it was taken back before it was settled
+	Chargeback ReturnSort = "chargeback" // the payer's bank took it back
+	Reversal   ReturnSort = "reversal"   // the provider took it back
+)
+
+// Known tells whether it is one of the sorts.
+func (s ReturnSort) Known() bool {
+	return s == Refund || s == Void || s == Chargeback || s == Reversal
+}
+
+// Return is money of a success that went back. It is kept once.
+type Return struct {
+	ID     string       `json:"id"` // the provider's; "" where only a status told that all of it went back
+	Sort   ReturnSort   `json:"sort"`
+	Amount money.Amount `json:"amount"`
+	At     time.Time    `json:"at"`
+	// UndoneAt is when the money came again: a dispute was won, a refund failed. It is
+	// zero while it is gone.
+	UndoneAt time.Time `json:"undone_at,omitzero"`
+}
+
+// Paid is what has arrived: what the provider has told, or the amount asked for.
+func (m *Movement) Paid() money.Amount {
+	if m.PaidAmount != 0 {
+		return m.PaidAmount
+	}
+	return m.Amount
+}
+
+// Returned is how much of it went back.
+func (m *Movement) Returned() money.Amount {
+	var sum money.Amount
+	for _, r := range m.Returns {
+		if r.UndoneAt.IsZero() {
+			sum += r.Amount
+		}
+	}
+	if len(m.Returns) == 0 && !m.ReturnedAt.IsZero() {
+		return m.Paid() // a gateway of before kept no more than when
+	}
+	return sum
+}
+
+// Gone tells of a success whether nothing of its money is left.
+func (m *Movement) Gone() bool { return m.State == Succeeded && !m.ReturnedAt.IsZero() }
+
+// Listed is the state by which lists show the movement.
+func (m *Movement) Listed() State {
+	if m.Gone() {
+		return Returned
+	}
+	return m.State
+}
+
+// EndedIn is what lists go by once it has ended, "" before.
+func (m *Movement) EndedIn() string { return m.Listed().End() }
+
+// withReturn is the movement with a return that it did not have, or had otherwise.
+func (m Movement) withReturn(r Return) Movement {
+	m.Returns = slices.Clone(m.Returns)
+	if i := m.returnAt(r.ID); i >= 0 {
+		m.Returns[i] = r
+	} else {
+		m.Returns = append(m.Returns, r)
+	}
+	switch gone := m.Returned() >= m.Paid(); {
+	case !gone:
+		m.ReturnedAt = time.Time{}
+	case m.ReturnedAt.IsZero():
+		m.ReturnedAt = r.At
+	}
+	return m
+}
+
+func (m *Movement) returnAt(id string) int {
+	return slices.IndexFunc(m.Returns, func(r Return) bool { return r.ID == id })
+}
+
+// tellsAll tells whether a status said that all of it went back, and nothing more.
+func (m *Movement) tellsAll() bool {
+	return m.returnAt("") >= 0 || len(m.Returns) == 0 && !m.ReturnedAt.IsZero()
+}
+
+// unheard is the first of the returns that a fact tells which the movement does not have
+// as it is told, nil for none. What a status alone told to be gone has no name: who
+// names it then tells nothing new.
+func (m *Movement) unheard(f Fact) *Return {
+	for _, r := range f.Returns {
+		if r.At.IsZero() {
+			r.At = f.Now
+		}
+		i := m.returnAt(r.ID)
+		switch {
+		case i < 0 && m.tellsAll():
+		case i < 0:
+			return &r
+		case m.Returns[i].UndoneAt.IsZero() != r.UndoneAt.IsZero() && r.UndoneAt.After(m.Returns[i].UndoneAt):
+			r.At = m.Returns[i].At
+			return &r
+		}
+	}
+	return nil
+}
+
+// moneyBack takes in a return. Of an order, whose price may be another than its cost, the
+// provider takes all back or a person decides; so one does where it came again.
+func moneyBack(rules Rules, m Movement, f Fact, r Return) Transition {
+	paid := m.State == Succeeded || !m.PaidLateAt.IsZero()
+	known := m.returnAt(r.ID)
+	whole := r.UndoneAt.IsZero() && (r.ID == "" || r.Amount == m.Cost)
+	what := string(r.Sort) + " of " + r.Amount.String()
+	fact := r.ID
+	if fact == "" {
+		fact = f.EventID
+	}
+	switch {
+	case !r.Sort.Known():
+		return exception(ReasonNotUnderstood, fact, "the provider tells of "+r.Amount.String()+" that went back, and not why")
+	case !paid:
+		return exception(ReasonContradiction, fact, "it is "+string(m.State)+", the provider says that money of it went back: "+what)
+	case rules.AmountIsCost && m.Gone():
+		return exception(ReasonContradiction, fact, "all of it had gone back before, the provider tells of a "+what)
+	case rules.AmountIsCost && !whole:
+		return exception(ReasonAmount, fact, "it cost "+m.Cost.String()+", the provider tells of a "+what)
+	case rules.AmountIsCost:
+		r.Amount = m.Amount
+	case r.Amount <= 0 || r.Amount > m.Paid(), known >= 0 && m.Returns[known].Amount != r.Amount:
+		return exception(ReasonAmount, fact, "of "+m.Paid().String()+", the provider tells of a "+what)
+	}
+	then := m.withReturn(r)
+	left := max(then.Paid()-then.Returned(), 0)
+	t := Transition{
+		Effect: MoneyBack, Event: "returned", Tells: ReturnedEvent, HappenedAt: r.At, Return: &r,
+		Detail: detail("source", f.source(), "fact", fact, "sort", string(r.Sort), "amount", r.Amount.String(), "at", stamp(r.At), "left", left.String()),
+	}
+	why := what
+	if !r.UndoneAt.IsZero() {
+		t.Event, t.HappenedAt, why = "return_undone", r.UndoneAt, what+" was undone"
+		fact += " undone"
+	}
+	if m.Charge != Unpaid {
+		t.Posting = m.posts(f.Now, takeBack(m))
+	}
+	t.Exceptions = []Cause{{ReasonReturned, fact, why + ", " + left.String() + " left"}}
+	return t
+}
