@@ -106,7 +106,7 @@ func (m *Movement) unheard(f Fact) *Return {
 		}
 		i := m.returnAt(r.ID)
 		switch {
-		case i < 0 && m.tellsAll():
+		case i < 0 && (m.tellsAll() || !r.UndoneAt.IsZero()): // nor does what came again unheard
 		case i < 0:
 			return &r
 		case m.Returns[i].UndoneAt.IsZero() != r.UndoneAt.IsZero() && r.UndoneAt.After(m.Returns[i].UndoneAt):
@@ -131,6 +131,8 @@ func moneyBack(rules Rules, m Movement, f Fact, r Return) Transition {
 	switch {
 	case !r.Sort.Known():
 		return exception(ReasonNotUnderstood, fact, "the provider tells of "+r.Amount.String()+" that went back, and not why")
+	case !paid && r.Sort == Void && m.State.Final():
+		return Transition{} // it was never paid, and nothing is left to pay
 	case !paid:
 		return exception(ReasonContradiction, fact, "it is "+string(m.State)+", the provider says that money of it went back: "+what)
 	case rules.AmountIsCost && m.Gone():

@@ -67,6 +67,7 @@ var ofAccepted = []exampleCase{
 	{"mutations under faults", "Mutations that can't be read to their end are not said to have been read.", false, checkMutationFaults},
 	{"genuine notification", "A genuine notification is about its movement, says the same when it comes again, and a lookup agrees.", false, checkGenuine},
 	{"forged notification", "A notification that is not genuine says nothing, and causes no request.", false, checkForged},
+	{"returns", "Money of a payment that went back is told with its amount and its sort, once, and that it came again.", false, checkReturns},
 	{"other amounts", "Where more or less was paid than asked for, what was paid is told.", false, checkOtherAmounts},
 }
 

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
@@ -142,6 +144,63 @@ func checkOtherAmounts(tr *trial, e Example) {
 		}
 		if f := tr.find(o, ""); f.Status != sdk.StatusDone || f.Amount != paid {
 			tr.Errorf("%d was paid of %d, and a lookup finds %+v", paid, o.call.Amount, f)
+		}
+	}
+}
+
+// checkReturns: what went back of a payment is told by a lookup, with its amount and under
+// one name, and the payment stays paid. A part goes back first, where the upstream knows
+// parts, then the rest.
+func checkReturns(tr *trial, e Example) {
+	if op, _ := tr.manifest.Operation(e.Operation); op.Kind != manifest.Payment {
+		tr.Skip("nothing of it goes back")
+	}
+	o, paid, _, _ := tr.settled(e, 0)
+	back := func(amount money.Amount, id string) (r sdk.Return, err error) {
+		wanted := map[string]any{"reference": o.call.Reference, "sort": "refund", "amount": amount, "id": id}
+		err = tr.suite.simulator.order(tr.ctx, "return", wanted, &r)
+		return r, err
+	}
+	var made []sdk.Return
+	part, err := back(paid/2, "")
+	if err == nil {
+		tr.mustBeReturned(o, append(made, part))
+		made = append(made, part)
+	} else if !unable(err) {
+		tr.Fatal(err)
+	}
+	rest, err := back(0, "")
+	tr.unless(err, "have the money of a payment go back")
+	made = append(made, rest)
+	tr.mustBeReturned(o, made)
+	tr.mustBeReturned(o, made)
+	if rest.ID == "" {
+		return
+	}
+	if _, err := back(0, rest.ID); err == nil {
+		made[len(made)-1].Undone = true
+		tr.mustBeReturned(o, made)
+	} else if !unable(err) {
+		tr.Fatal(err)
+	}
+}
+
+// mustBeReturned looks a payment up that is paid, and of which this went back.
+func (tr *trial) mustBeReturned(o order, want []sdk.Return) {
+	f := tr.find(o, "")
+	if f.Status != sdk.StatusDone {
+		tr.Errorf("a payment of which money went back is %v, want done: what went back is told beside", f.Status)
+	}
+	if len(f.Returns) != len(want) {
+		tr.Errorf("%d returns are told of %d: %+v", len(f.Returns), len(want), f.Returns)
+		return
+	}
+	for _, w := range want {
+		known := func(r sdk.Return) bool {
+			return r.ID == w.ID && r.Amount == w.Amount && r.Sort == sdk.ReturnRefund && r.Undone == w.Undone
+		}
+		if !slices.ContainsFunc(f.Returns, known) {
+			tr.Errorf("the refund %q of %d (undone: %t) is told as %+v", w.ID, w.Amount, w.Undone, f.Returns)
 		}
 	}
 }

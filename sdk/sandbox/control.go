@@ -116,6 +116,9 @@ func (e *Env) control(up Upstream) http.Handler {
 			mux.HandleFunc("POST "+controlPrefix+order.Name, func(w http.ResponseWriter, r *http.Request) { order.serve(e, w, r) })
 		}
 	}
+	if returner, ok := up.(Returner); ok {
+		mux.HandleFunc("POST "+controlPrefix+"return", func(w http.ResponseWriter, r *http.Request) { e.giveBack(returner, w, r) })
+	}
 	if revoker, ok := up.(Revoker); ok {
 		mux.HandleFunc("POST "+controlPrefix+"revoke", func(w http.ResponseWriter, r *http.Request) { e.revoke(revoker, w, r) })
 	}

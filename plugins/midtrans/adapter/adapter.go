@@ -119,6 +119,8 @@ func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
 		return p.statusUpdate()
 	case o.isLink() && t.failedTry() && !over(l, o, now):
 		return t.open()
+	case o.isLink() && t.Status == "expire" && !t.settled() && now.Before(end(l, o)):
+		return t.open() // a try whose time is over before the link's
 	case o.isLink() && t.failedTry():
 		return t.ended(sdk.StatusExpired)
 	}

@@ -128,7 +128,7 @@ func TestCancel(t *testing.T) {
 		"a link that may not exist":       {expire: reply{404, unknownTx}, want: sdk.Unknown},
 		"one that is paid":                {expire: ended, status: reply{200, aTransaction("200", "settlement", "")}, known: reference, want: sdk.Refused},
 		"one that has expired":            {expire: ended, status: reply{200, aTransaction("407", "expire", "")}, known: reference, want: sdk.Done},
-		"one whose money went back":       {expire: ended, status: reply{200, aTransaction("200", "refund", "")}, known: reference, want: sdk.Unknown},
+		"one whose money went back":       {expire: ended, status: reply{200, aTransaction("200", "refund", "")}, known: reference, want: sdk.Refused},
 		"a success that tells of no end":  {expire: reply{200, aTransaction("201", "pending", "")}, status: reply{200, aTransaction("201", "pending", "")}, known: reference, want: sdk.Unknown},
 		"an error, and it is pending":     {expire: reply{500, `<html>`}, status: reply{200, aTransaction("201", "pending", "")}, known: reference, want: sdk.Unknown},
 		"an error, and nothing to be had": {expire: reply{500, `<html>`}, status: reply{500, `<html>`}, known: reference, want: sdk.Unknown},

@@ -119,15 +119,20 @@ func untouched(l sdk.Lookup, o order, now time.Time) sdk.StatusUpdate {
 	return waiting
 }
 
-// over tells that nobody can begin to pay a link any more, by the later of what was
-// told and what was asked for.
+// over tells that nobody can begin to pay a link any more.
 func over(l sdk.Lookup, o order, now time.Time) bool {
+	return !l.SentAt.IsZero() && now.After(end(l, o).Add(overMargin))
+}
+
+// end is when a link's life is over, by the later of what was told and what was asked
+// for. Where nobody knows when it was sent, what was told counts.
+func end(l sdk.Lookup, o order) time.Time {
 	if l.SentAt.IsZero() {
-		return false
+		return l.ExpiresAt
 	}
 	end := l.SentAt.Add(o.life())
 	if l.ExpiresAt.After(end) {
 		end = l.ExpiresAt
 	}
-	return now.After(end.Add(overMargin))
+	return end
 }

@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -65,10 +66,11 @@ func TestStatuses(t *testing.T) {
 		"refused as fraud":   {answer: reply{200, aTransaction("202", "capture", `,"fraud_status":"deny"`)}, link: sdk.StatusPending, qris: sdk.StatusFailed},
 		"denied":             {answer: reply{200, aTransaction("202", "deny", "")}, link: sdk.StatusPending, qris: sdk.StatusFailed},
 		"denied, and over":   {answer: reply{200, aTransaction("202", "deny", "")}, link: sdk.StatusExpired, qris: sdk.StatusFailed, afterwards: true, wantEventID: txID + "-deny"},
-		"expired":            {answer: reply{200, aTransaction("407", "expire", "")}, link: sdk.StatusExpired, qris: sdk.StatusExpired, wantEventID: txID + "-expire"},
-		"expired, as HTTP":   {answer: reply{407, aTransaction("407", "expire", "")}, link: sdk.StatusExpired, qris: sdk.StatusExpired, wantEventID: txID + "-expire"},
+		"expired":            {answer: reply{200, aTransaction("407", "expire", "")}, link: sdk.StatusExpired, qris: sdk.StatusExpired, afterwards: true, wantEventID: txID + "-expire"},
+		"expired, as HTTP":   {answer: reply{407, aTransaction("407", "expire", "")}, link: sdk.StatusExpired, qris: sdk.StatusExpired, afterwards: true, wantEventID: txID + "-expire"},
+		"a try that expired": {answer: reply{200, aTransaction("407", "expire", "")}, link: sdk.StatusPending, qris: sdk.StatusExpired, wantEventID: txID + "-expire"},
 		"cancelled":          {answer: reply{200, aTransaction("200", "cancel", "")}, link: sdk.StatusExpired, qris: sdk.StatusExpired, wantEventID: txID + "-cancel"},
-		"given back":         {answer: reply{200, aTransaction("200", "refund", "")}, link: sdk.StatusFailed, qris: sdk.StatusFailed, wantEventID: txID + "-refund"},
+		"given back":         {answer: reply{200, aTransaction("200", "refund", "")}, link: sdk.StatusDone, qris: sdk.StatusDone, wantEventID: txID + "-paid"},
 		"given back in part": {answer: reply{200, aTransaction("200", "partial_refund", "")}, link: sdk.StatusDone, qris: sdk.StatusDone, wantEventID: txID + "-paid"},
 		"a new word":         {answer: reply{200, aTransaction("200", "teleported", "")}, blame: sdk.BlameUpstream},
 		"another order":      {answer: reply{200, `{"status_code":"200","order_id":"another","gross_amount":"25000.00","transaction_status":"settlement"}`}, blame: sdk.BlameUpstream},
@@ -95,6 +97,43 @@ func TestStatuses(t *testing.T) {
 			}
 			if (want == sdk.StatusExpired) && got.EventID != c.wantEventID {
 				t.Errorf("%s: %+v, want event %s", name, got, c.wantEventID)
+			}
+		}
+	}
+}
+
+// TestReturns: what went back of a payment is told with its amount, and by a name that
+// stays the same.
+func TestReturns(t *testing.T) {
+	t.Parallel()
+	const listed = `,"settlement_time":"2026-11-20 17:05:00","refund_amount":"6000.00","refunds":[` +
+		`{"refund_chargeback_id":1,"refund_amount":"5000.00","refund_key":"r-1","created_at":"2026-11-20 18:00:00"},` +
+		`{"refund_chargeback_id":2,"refund_amount":"1000.00","created_at":"2026-11-20 19:00:00"}]`
+	first := sdk.Return{ID: "r-1", Sort: sdk.ReturnRefund, Amount: 5000, At: today.Add(time.Hour)}
+	second := sdk.Return{ID: "2", Sort: sdk.ReturnRefund, Amount: 1000, At: today.Add(2 * time.Hour)}
+	for name, c := range map[string]struct {
+		status, extra string
+		want          sdk.Status
+		returns       []sdk.Return
+	}{
+		"refunds that are listed":        {"partial_refund", listed, sdk.StatusDone, []sdk.Return{first, second}},
+		"the one that it is about":       {"partial_refund", `,"refund_amount":"5000.00","refund_key":"r-1"`, sdk.StatusDone, []sdk.Return{{ID: "r-1", Sort: sdk.ReturnRefund, Amount: 5000}}},
+		"all of it":                      {"refund", "", sdk.StatusDone, []sdk.Return{{Sort: sdk.ReturnRefund, Amount: 25000}}},
+		"a part, and nobody knows which": {"partial_refund", "", sdk.StatusDone, []sdk.Return{{ID: "partial_refund"}}},
+		"a chargeback":                   {"chargeback", "", sdk.StatusDone, []sdk.Return{{Sort: sdk.ReturnChargeback, Amount: 25000}}},
+		"a chargeback of a part":         {"partial_chargeback", `,"refund_amount":"24000.00","refund_chargeback_id":7`, sdk.StatusDone, []sdk.Return{{ID: "7", Sort: sdk.ReturnChargeback, Amount: 24000}}},
+		"one of a part without amount":   {"partial_chargeback", "", sdk.StatusDone, []sdk.Return{{ID: "partial_chargeback"}}},
+		"a chargeback after refunds":     {"chargeback", listed, sdk.StatusDone, []sdk.Return{first, second, {Sort: sdk.ReturnChargeback, Amount: 19000}}},
+		"a settled one that is denied":   {"deny", `,"settlement_time":"2026-11-20 17:05:00"`, sdk.StatusDone, []sdk.Return{{Sort: sdk.ReturnReversal, Amount: 25000}}},
+		"a card that is voided":          {"cancel", `,"payment_type":"credit_card"`, sdk.StatusExpired, []sdk.Return{{Sort: sdk.ReturnVoid, Amount: 25000}}},
+		"nothing went back":              {"settlement", `,"settlement_time":"2026-11-20 17:05:00"`, sdk.StatusDone, nil},
+		"what was never paid":            {"cancel", "", sdk.StatusExpired, nil},
+	} {
+		up := newStub(t, map[string]reply{statusPath: {200, aTransaction("200", c.status, c.extra)}})
+		for _, body := range []string{aLink, aQRIS} {
+			got := newAdapter().lookup(t.Context(), up.lookup(t, body, reference, today.Add(-time.Minute)))
+			if got.Status != c.want || !slices.Equal(got.Returns, c.returns) {
+				t.Errorf("%s, %s: %+v", name, body, got)
 			}
 		}
 	}

@@ -10,21 +10,22 @@ import (
 	"strings"
 
 	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/upstream"
 )
 
-// notice is a notification. Its signature covers the three members before it, and not
-// transaction_status: whoever has one that says "cancel" could make it say
-// "settlement". So it is believed about which order it is, and no further.
+// notice is a notification. Its signature covers three of its members, and not
+// transaction_status: whoever has one that says "cancel" could make it say "settlement".
+// So the manifest does not call it signed, and the gateway asks for the status.
 type notice struct {
-	OrderID     string `json:"order_id"`
-	StatusCode  string `json:"status_code"`
-	GrossAmount string `json:"gross_amount"`
-	Signature   string `json:"signature_key"`
-	Status      string `json:"transaction_status"`
+	transaction
+
+	StatusCode string `json:"status_code"`
+	Gross      string `json:"gross_amount"`
+	Signature  string `json:"signature_key"`
 }
 
-// notify verifies a notification and asks the upstream how the order stands.
-func (a *adapter) notify(ctx context.Context, n sdk.Notification) sdk.Acknowledgement {
+// notify verifies a notification and tells what it says.
+func (a *adapter) notify(_ context.Context, n sdk.Notification) sdk.Acknowledgement {
 	acc, err := a.account(n.Connection)
 	if err != nil {
 		return sdk.Acknowledgement{Status: http.StatusServiceUnavailable, Detail: err.Error()}
@@ -36,29 +37,17 @@ func (a *adapter) notify(ctx context.Context, n sdk.Notification) sdk.Acknowledg
 	if told.OrderID == "" || !told.signedWith(acc.key) {
 		return sdk.Acknowledgement{Status: http.StatusUnauthorized, Detail: "wrong signature_key"}
 	}
-	switch told.Status {
-	case "pending", "authorize", "deny", "failure": // no end: of a link's tries, another may follow
-		return sdk.Acknowledgement{Status: http.StatusOK}
+	told.GrossAmount = upstream.Text(told.Gross)
+	update := told.statusUpdate()
+	if update.Status == sdk.StatusUnknown {
+		update = sdk.Unread(told.OrderID, told.ID+"-"+told.Status, "transaction_status "+told.Status+": "+update.Detail)
 	}
-	t, p := acc.status(ctx, told.OrderID)
-	if p != nil {
-		return sdk.Acknowledgement{Status: http.StatusServiceUnavailable, Detail: p.detail} // it comes again
-	}
-	found := t.statusUpdate()
-	switch {
-	case found.Status == sdk.StatusUnknown:
-		return sdk.Acknowledgement{Status: http.StatusServiceUnavailable, Detail: found.Detail}
-	case found.Status == sdk.StatusPending && told.Status == "settlement":
-		return sdk.Acknowledgement{Status: http.StatusServiceUnavailable, Detail: "a payment that the upstream's status does not show yet"}
-	case found.Status == sdk.StatusPending || t.failedTry():
-		return sdk.Acknowledgement{Status: http.StatusOK, Detail: "an end that the upstream itself denies"}
-	}
-	return sdk.Acknowledgement{Updates: []sdk.StatusUpdate{found}, Status: http.StatusOK}
+	return sdk.Acknowledgement{Updates: []sdk.StatusUpdate{update}, Status: http.StatusOK}
 }
 
 // signedWith compares without telling by its time how much was right.
 func (n notice) signedWith(key string) bool {
-	sum := sha512.Sum512([]byte(n.OrderID + n.StatusCode + n.GrossAmount + key))
+	sum := sha512.Sum512([]byte(n.OrderID + n.StatusCode + n.Gross + key))
 	want := hex.EncodeToString(sum[:])
 	return subtle.ConstantTimeCompare([]byte(strings.ToLower(n.Signature)), []byte(want)) == 1
 }

@@ -48,6 +48,20 @@ type transaction struct {
 	TransactionAt  string        `json:"transaction_time"`
 	SettlementTime string        `json:"settlement_time"`
 	ExpiryTime     string        `json:"expiry_time"`
+
+	Refunds      []refund      `json:"refunds"`
+	RefundAmount upstream.Text `json:"refund_amount"` // of all of them, or of the one that the answer is about
+	RefundKey    string        `json:"refund_key"`
+	RefundID     upstream.Text `json:"refund_chargeback_id"`
+}
+
+// refund is money that went back. Its key is the merchant's name of it, or the upstream's
+// where the merchant gave none.
+type refund struct {
+	ID      upstream.Text `json:"refund_chargeback_id"`
+	Key     string        `json:"refund_key"`
+	Amount  upstream.Text `json:"refund_amount"`
+	Created string        `json:"created_at"`
 }
 
 // amount reads gross_amount, which has two decimals. One with a fraction is an error.
@@ -56,15 +70,24 @@ func (t transaction) amount() (money.Amount, error) { return money.Parse(string(
 // failedTry tells that a way to pay did not work. On a link's page the payer may try
 // another.
 func (t transaction) failedTry() bool {
+	if t.settled() {
+		return false
+	}
 	return t.Status == "deny" || t.Status == "failure" || t.Status == "capture" && t.FraudStatus == "deny"
 }
+
+// settled tells that the money had arrived, whatever became of it since.
+func (t transaction) settled() bool { return t.SettlementTime != "" }
+
+// card tells that it was paid by a card: what is captured has arrived before it settles.
+func (t transaction) card() bool { return t.PaymentType == "credit_card" }
 
 // statusUpdate is what the upstream says of the movement behind the order.
 func (t transaction) statusUpdate() sdk.StatusUpdate {
 	switch t.Status {
 	case "pending", "authorize":
 		return t.open()
-	case "settlement", "partial_refund", "partial_chargeback":
+	case "settlement":
 		return t.paid()
 	case "capture":
 		switch t.FraudStatus {
@@ -74,12 +97,77 @@ func (t transaction) statusUpdate() sdk.StatusUpdate {
 			return t.ended(sdk.StatusFailed)
 		}
 		return t.paid()
-	case "expire", "cancel":
-		return t.ended(sdk.StatusExpired)
-	case "deny", "failure", "refund", "chargeback":
-		return t.ended(sdk.StatusFailed)
+	case "refund", "partial_refund":
+		return t.paid(t.refunds(t.Status == "refund")...)
+	case "chargeback", "partial_chargeback":
+		return t.paid(t.chargebacks(t.Status == "chargeback")...)
+	case "expire", "cancel", "deny", "failure":
+		if t.settled() {
+			return t.paid(t.whole(sdk.ReturnReversal))
+		}
+	default:
+		return sdk.NoStatus(sdk.BlameUpstream, "the transaction has no known transaction_status")
 	}
-	return sdk.NoStatus(sdk.BlameUpstream, "the transaction has no known transaction_status")
+	if t.Status == "expire" || t.Status == "cancel" {
+		u := t.ended(sdk.StatusExpired)
+		if t.card() && t.Status == "cancel" && u.Status == sdk.StatusExpired {
+			u.Returns = []sdk.Return{t.whole(sdk.ReturnVoid)}
+		}
+		return u
+	}
+	return t.ended(sdk.StatusFailed)
+}
+
+// whole is a return of all of it. The upstream has no name for one.
+func (t transaction) whole(sort sdk.ReturnSort) sdk.Return {
+	amount, _ := t.amount() // what can't be read is told by the update itself
+	return sdk.Return{Sort: sort, Amount: amount}
+}
+
+// refunds are those that the answer lists, or the one that it is about. Where it says no
+// more than that some of the money went back, a person has to look.
+func (t transaction) refunds(all bool) []sdk.Return {
+	listed := t.Refunds
+	if len(listed) == 0 && t.RefundAmount != "" {
+		listed = []refund{{ID: t.RefundID, Key: t.RefundKey, Amount: t.RefundAmount}}
+	}
+	var told []sdk.Return
+	for _, r := range listed {
+		amount, err := money.Parse(string(r.Amount))
+		sort := sdk.ReturnRefund
+		if err != nil {
+			sort = sdk.ReturnUnknown
+		}
+		told = append(told, sdk.Return{ID: cmp.Or(r.Key, string(r.ID)), Sort: sort, Amount: amount, At: readTime(r.Created)})
+	}
+	switch {
+	case len(told) > 0:
+		return told
+	case all:
+		return []sdk.Return{t.whole(sdk.ReturnRefund)}
+	}
+	return []sdk.Return{{ID: t.Status}}
+}
+
+// chargebacks are what the payer's bank took back: the amount that the answer has, or all
+// that no refund gave back before.
+func (t transaction) chargebacks(all bool) []sdk.Return {
+	var told []sdk.Return
+	if len(t.Refunds) > 0 {
+		told = t.refunds(false)
+	}
+	back := t.whole(sdk.ReturnChargeback)
+	for _, r := range told {
+		back.Amount -= r.Amount
+	}
+	amount, err := money.Parse(string(t.RefundAmount))
+	switch {
+	case err == nil && len(told) == 0:
+		back.Amount, back.ID = amount, string(t.RefundID)
+	case !all:
+		back = sdk.Return{ID: t.Status}
+	}
+	return append(told, back)
 }
 
 // base is a status update with what all have.
@@ -102,9 +190,10 @@ func (t transaction) base(status sdk.Status) sdk.StatusUpdate {
 func (t transaction) open() sdk.StatusUpdate { return t.base(sdk.StatusPending) }
 
 // paid has one name whether it is captured or settled: settling is no new fact.
-func (t transaction) paid() sdk.StatusUpdate {
+func (t transaction) paid(returns ...sdk.Return) sdk.StatusUpdate {
 	u := t.base(sdk.StatusDone)
 	if u.Status == sdk.StatusDone {
+		u.Returns = returns
 		u.EventID, u.Channel = t.ID+"-paid", cmp.Or(t.Issuer, t.Bank, t.PaymentType)
 		if u.At = readTime(t.SettlementTime); u.At.IsZero() {
 			u.At = readTime(t.TransactionAt)
@@ -113,7 +202,7 @@ func (t transaction) paid() sdk.StatusUpdate {
 	return u
 }
 
-// ended is an end without money, or with money that went back.
+// ended is an end without money.
 func (t transaction) ended(status sdk.Status) sdk.StatusUpdate {
 	u := t.base(status)
 	if u.Status == status {

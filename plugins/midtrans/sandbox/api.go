@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"regexp"
@@ -47,6 +48,7 @@ func (s *Simulator) Handler() http.Handler {
 	mux.Handle("GET /v2/{order}/status", s.guard("status", false, s.status))
 	mux.Handle("POST /v2/{order}/expire", s.guard("expire", false, s.ender(stateExpire)))
 	mux.Handle("POST /v2/{order}/cancel", s.guard("cancel", false, s.ender(stateCancel)))
+	mux.Handle("POST /v2/{order}/refund", s.guard("refund", true, s.refund))
 	kit.NewRoom(s.env, pagePrefix, s.room).Serve(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, problem(http.StatusNotFound, "The requested resource is not found"))
@@ -252,6 +254,32 @@ func (s *Simulator) status(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	return http.StatusOK, s.body(o, codes[o.state(s.now())], "Success, transaction is found"), nil
+}
+
+// refund is the merchant's order to give money back.
+func (s *Simulator) refund(r *http.Request) (int, any, error) {
+	var wanted struct {
+		Key    string       `json:"refund_key"`
+		Amount money.Amount `json:"amount"`
+	}
+	if data, err := io.ReadAll(io.LimitReader(r.Body, maxBody)); err != nil || json.Unmarshal(data, &wanted) != nil {
+		return 0, nil, problem(http.StatusBadRequest, "The request body is not valid JSON")
+	}
+	o, err := s.named(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	o, err = s.giveBack(o.ID, wanted.Key, wanted.Amount, false, kit.TellAsUsual)
+	if refusal, is := errors.AsType[*kit.NotPayable](err); is {
+		return 0, nil, problem(http.StatusPreconditionFailed, refusal.Reason)
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	last := o.Tx.Returns[len(o.Tx.Returns)-1]
+	body := s.body(o, "200", "Success, refund request is approved")
+	body["refund_chargeback_id"], body["refund_amount"], body["refund_key"] = last.ID, last.Amount.Decimal2(), last.Key
+	return http.StatusOK, body, nil
 }
 
 // ender is the merchant's order to end what is not paid.

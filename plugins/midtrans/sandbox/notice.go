@@ -4,13 +4,16 @@ import (
 	"crypto/sha512"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"time"
 
 	kit "github.com/seed-f006e74d/gerbang/sdk/sandbox"
 )
 
 // codes are the upstream's own codes of a transaction's states.
-var codes = map[string]string{statePending: "201", stateSettlement: "200", stateExpire: "407", stateCancel: "200"}
+var codes = map[string]string{statePending: "201", stateSettlement: "200", stateExpire: "407", stateCancel: "200",
+	stateRefund: "200", "partial_" + stateRefund: "200", stateChargeback: "200", "partial_" + stateChargeback: "200",
+}
 
 var jakarta = time.FixedZone("WIB", 7*60*60)
 
@@ -24,8 +27,23 @@ func (s *Simulator) body(o order, code, message string) map[string]any {
 		"merchant_id": o.Account, "gross_amount": o.Amount.Decimal2(), "currency": "IDR", "payment_type": "qris", "acquirer": "gopay",
 		"transaction_time": stamp(o.Tx.Begun), "transaction_status": o.state(s.now()), "fraud_status": "accept", "expiry_time": stamp(o.Expiry),
 	}
-	if o.Tx.State == stateSettlement {
+	if !o.Tx.Settled.IsZero() {
 		body["settlement_time"], body["issuer"] = stamp(o.Tx.Settled), "gopay"
+	}
+	var refunds []map[string]any
+	for _, b := range o.Tx.Returns {
+		told := map[string]any{"refund_chargeback_id": b.ID, "refund_amount": b.Amount.Decimal2(), "created_at": stamp(b.At)}
+		if b.Key != "" {
+			told["refund_key"] = b.Key
+		}
+		if b.Chargeback {
+			maps.Copy(body, told)
+			continue
+		}
+		refunds = append(refunds, told)
+	}
+	if refunds != nil {
+		body["refunds"] = refunds
 	}
 	return body
 }

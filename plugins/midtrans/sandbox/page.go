@@ -3,6 +3,7 @@ package sandbox
 import (
 	"cmp"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -88,6 +89,28 @@ func (s *Simulator) Pay(request kit.PayRequest) (kit.Receipt, error) {
 		return kit.Receipt{}, err
 	}
 	return kit.Receipt{Reference: o.OrderID, Amount: o.Amount, State: o.Tx.State}, nil
+}
+
+// Return implements the kit's Returner. What went back never comes again here.
+func (s *Simulator) Return(r kit.ReturnRequest) (kit.Returned, error) {
+	chargeback := r.Sort == stateChargeback
+	if r.ID != "" || r.Sort != stateRefund && !chargeback {
+		return kit.Returned{}, &kit.NotPayable{Reason: "this upstream knows refunds and chargebacks, and takes none of them back"}
+	}
+	id := ""
+	s.mu.RLock()
+	for key, o := range s.byName {
+		if key.orderID == r.Reference {
+			id = o.ID
+		}
+	}
+	s.mu.RUnlock()
+	o, err := s.giveBack(id, "", r.Amount, chargeback, kit.TellAsUsual)
+	if err != nil {
+		return kit.Returned{}, err
+	}
+	last := o.Tx.Returns[len(o.Tx.Returns)-1]
+	return kit.Returned{ID: strconv.Itoa(last.ID), Amount: last.Amount}, nil
 }
 
 // Orders implements the kit's Orderer.

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +24,8 @@ const (
 	stateSettlement = "settlement"
 	stateExpire     = "expire"
 	stateCancel     = "cancel"
+	stateRefund     = "refund"     // and partial_refund
+	stateChargeback = "chargeback" // and partial_chargeback
 )
 
 // order is a link or a charge as the journal keeps it.
@@ -47,6 +50,51 @@ type transaction struct {
 	QR      string    `json:"qr,omitempty"`
 	Begun   time.Time `json:"begun"`
 	Settled time.Time `json:"settled,omitzero"`
+	Returns []back    `json:"returns,omitempty"`
+}
+
+// back is money that went back: a refund, or a chargeback.
+type back struct {
+	ID         int          `json:"id"`
+	Key        string       `json:"key,omitempty"`
+	Amount     money.Amount `json:"amount"`
+	At         time.Time    `json:"at"`
+	Chargeback bool         `json:"chargeback,omitempty"`
+}
+
+// returned is how much of a transaction went back.
+func (t transaction) returned() money.Amount {
+	var sum money.Amount
+	for _, b := range t.Returns {
+		sum += b.Amount
+	}
+	return sum
+}
+
+// giveBack takes money of a settled order back, all that is left where no amount is given.
+func (s *Simulator) giveBack(id, key string, amount money.Amount, chargeback bool, how kit.Telling) (order, error) {
+	now := s.now()
+	return s.moveTelling(id, how, func(o order) (*transaction, error) {
+		if o.Tx == nil || o.Tx.Settled.IsZero() {
+			return nil, &kit.NotPayable{Reason: "the order is " + o.state(now) + ", nothing can go back of it"}
+		}
+		left := o.Amount - o.Tx.returned()
+		if amount == 0 {
+			amount = left
+		}
+		if amount > left || amount < 1 {
+			return nil, &kit.NotPayable{Reason: "of the order " + left.String() + " are left"}
+		}
+		if key != "" && slices.ContainsFunc(o.Tx.Returns, func(b back) bool { return b.Key == key }) {
+			return nil, &kit.NotPayable{Reason: "refund_key was used before"}
+		}
+		tx := o.Tx.as(map[bool]string{true: stateChargeback, false: stateRefund}[chargeback])
+		if amount < left {
+			tx.State = "partial_" + tx.State
+		}
+		tx.Returns = append(slices.Clone(tx.Returns), back{len(tx.Returns) + 1, key, amount, now, chargeback})
+		return tx, nil
+	})
 }
 
 // state is how an order stands at a moment: one whose time is over has expired, also

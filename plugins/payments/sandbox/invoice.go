@@ -48,6 +48,7 @@ type invoice struct {
 	State       string          `json:"state"`
 	PaidAmount  money.Amount    `json:"paid_amount,omitempty"`
 	PaidAt      time.Time       `json:"paid_at,omitzero"`
+	Refunds     []refund        `json:"refunds,omitempty"`
 }
 
 // at returns the invoice as it is at a moment: one whose time is over has
@@ -61,11 +62,12 @@ func (i invoice) at(now time.Time) invoice {
 
 // invoiceEvent is a new invoice, or what became of one.
 type invoiceEvent struct {
-	New   *invoice     `json:"new,omitempty"`
-	ID    string       `json:"id,omitempty"`
-	State string       `json:"state,omitempty"`
-	Paid  money.Amount `json:"paid,omitempty"`
-	At    time.Time    `json:"at,omitzero"`
+	New    *invoice     `json:"new,omitempty"`
+	ID     string       `json:"id,omitempty"`
+	State  string       `json:"state,omitempty"`
+	Paid   money.Amount `json:"paid,omitempty"`
+	Refund *refund      `json:"refund,omitempty"`
+	At     time.Time    `json:"at,omitzero"`
 }
 
 // invoiceBook finds invoices.
@@ -93,6 +95,10 @@ func (s *Simulator) applyInvoice(e invoiceEvent) {
 	}
 	i, ok := s.invoices.byID[e.ID]
 	if !ok {
+		return
+	}
+	if e.Refund != nil {
+		i.applyRefund(*e.Refund)
 		return
 	}
 	i.State, i.Updated = e.State, e.At

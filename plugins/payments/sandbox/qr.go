@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/sdk/money"
@@ -51,9 +52,10 @@ type qrCode struct {
 
 // qrPayment is money that came for a QR code.
 type qrPayment struct {
-	ID      string       `json:"id"`
-	Amount  money.Amount `json:"amount"`
-	Created time.Time    `json:"created"`
+	ID       string       `json:"id"`
+	Amount   money.Amount `json:"amount"`
+	Created  time.Time    `json:"created"`
+	Refunded bool         `json:"refunded,omitempty"`
 }
 
 // state is what the upstream calls the code at a moment: a dynamic one is used
@@ -104,7 +106,8 @@ func (s *Simulator) applyQR(e qrEvent) {
 	case !ok:
 	case e.Payment != nil:
 		// A copy, so that readers who hold the old slice see no half of it.
-		q.Payments = append(q.Payments[:len(q.Payments):len(q.Payments)], *e.Payment)
+		before := slices.DeleteFunc(slices.Clone(q.Payments), func(p qrPayment) bool { return p.ID == e.Payment.ID })
+		q.Payments = append(before, *e.Payment)
 		q.Updated = e.Payment.Created
 		s.env.Movements.SetState(q.ID, statePaid)
 	default:

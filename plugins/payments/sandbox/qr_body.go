@@ -110,8 +110,12 @@ type qrPaymentV2 struct {
 }
 
 func (q qrCode) paymentV2(p qrPayment) qrPaymentV2 {
+	status := stateSucceeded
+	if p.Refunded {
+		status = stateRefunded
+	}
 	return qrPaymentV2{
-		ID: p.ID, BusinessID: q.Account, Currency: "IDR", Amount: p.Amount, Status: "SUCCEEDED",
+		ID: p.ID, BusinessID: q.Account, Currency: "IDR", Amount: p.Amount, Status: status,
 		Created: stamp(p.Created), QRID: q.ID, QRString: q.Text, ReferenceID: q.Reference, Type: q.Type,
 		ChannelCode: q.channel(), ExpiresAt: stamp(q.Expiry), Basket: orNull(q.Basket),
 		Metadata: orNull(q.Metadata), Detail: p.detail(),

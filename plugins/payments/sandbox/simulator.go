@@ -75,6 +75,7 @@ func (s *Simulator) Handler() http.Handler {
 	mux.Handle("GET /v2/invoices", list)
 	mux.Handle("GET /v2/invoices/{$}", list)
 	mux.Handle("GET /v2/invoices/{id}", s.guard("invoices.get", false, s.getInvoice))
+	mux.Handle("GET /refunds", s.guard("refunds.list", false, s.listRefunds))
 	mux.Handle("POST /invoices/{id}/expire!", s.guard("invoices.expire", false, s.expireInvoiceNow))
 	mux.Handle("POST /qr_codes", s.guard("qr_codes.create", true, s.createQR))
 	mux.Handle("GET /qr_codes/{id}", s.guard("qr_codes.get", false, s.getQR))

@@ -131,7 +131,7 @@ func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
 	case isQR(l.ProviderReference):
 		return acc.findQR(ctx, l.ProviderReference, l.ExpiresAt, a.now())
 	case l.ProviderReference != "":
-		return acc.findInvoice(ctx, l.ProviderReference)
+		return acc.addRefunds(ctx, acc.findInvoice(ctx, l.ProviderReference))
 	}
 	o, err := readOrder(l.Body)
 	if err != nil {
@@ -149,5 +149,5 @@ func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
 	// The setting may have changed since. An invoice can be paid although its
 	// answer was lost, because the upstream may mail it; a QR code that nobody
 	// was given can't.
-	return acc.findInvoiceByReference(ctx, l.Reference)
+	return acc.addRefunds(ctx, acc.findInvoiceByReference(ctx, l.Reference))
 }

@@ -102,16 +102,19 @@ func TestDuplicateWebhooksAreOneEvent(t *testing.T) {
 	})
 }
 
-// An outdated "expired" after the payment, or before it, ends nothing.
+// An outdated "expired" after the payment, or before it, is told as it is: the gateway asks
+// how the payment stands.
 func TestOutOfOrderWebhooks(t *testing.T) {
 	t.Parallel()
-	for _, amount := range []money.Amount{10111, 10113} {
+	for amount, told := range map[money.Amount][]sdk.Status{
+		10111: {sdk.StatusDone, sdk.StatusExpired}, 10113: {sdk.StatusExpired, sdk.StatusDone},
+	} {
 		w := newWorld(t, sandbox.DefaultOptions())
 		result := w.made(linkBody, amount)
 		w.pay(result)
-		w.only(w.next(), sdk.StatusDone, amount)
+		w.only(w.next(), told[0], amount)
 		w.clock.Advance(2 * time.Second)
-		w.only(w.next(), sdk.StatusDone, amount)
+		w.only(w.next(), told[1], amount)
 		w.stands(linkBody, result, amount, sdk.StatusDone)
 	}
 }

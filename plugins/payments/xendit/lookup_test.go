@@ -2,6 +2,7 @@ package xendit
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -86,7 +87,13 @@ func TestLookupInvoice(t *testing.T) {
 			t.Parallel()
 			up := newStub(t, map[string]reply{byID: c.reply})
 			checkUpdate(t, newAdapter().lookup(t.Context(), lookupOf(connect(t, up.url), linkBody, invoiceID)), c.want)
-			up.only(t)
+			want := []string{byID}
+			if c.want.status == sdk.StatusDone { // its refunds
+				want = append(want, "GET /refunds?limit=100&invoice_id="+invoiceID)
+			}
+			if asked := up.asked(); !slices.Equal(asked, want) {
+				t.Errorf("asked %v, want %v", asked, want)
+			}
 		})
 	}
 }

@@ -7,14 +7,16 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
-// notify reads a webhook. Its token proves whose account it is, not what it
-// says: the gateway checks reference and amount against its own record. A fact
-// has the id of the payment that a lookup would give it, and not that of the
-// webhook, so that one payment that is reported in two ways is one fact.
+// notify reads a webhook. Its token proves whose account it is, not what it says, so the
+// manifest does not call it signed: the gateway looks the payment up. A fact has the id of
+// the payment that a lookup would give it, and not that of the webhook, so that one payment
+// that is reported in two ways is one fact.
 func (a *adapter) notify(ctx context.Context, n sdk.Notification) sdk.Acknowledgement {
 	acc, err := a.account(n.Connection)
 	if err != nil {
@@ -23,62 +25,82 @@ func (a *adapter) notify(ctx context.Context, n sdk.Notification) sdk.Acknowledg
 	if !equal(n.Header.Get("X-Callback-Token"), acc.callbackToken) {
 		return sdk.Acknowledgement{Status: http.StatusUnauthorized, Detail: "wrong x-callback-token"}
 	}
-	// An account has webhooks of many kinds. What is not one of ours is not read
-	// any further, and accepted, or it would come again and again.
-	var event struct {
-		Event  string          `json:"event"`
-		Data   json.RawMessage `json:"data"`
-		Status string          `json:"status"`
-	}
-	if err := json.Unmarshal(n.Body, &event); err != nil {
+	var told event
+	if err := json.Unmarshal(n.Body, &told); err != nil {
 		return unreadable(acc, err)
 	}
 	switch {
-	case event.Event == "qr.payment" && event.Data != nil:
+	case told.Event == "qr.payment" && told.Data != nil:
 		var payment qrPayment
-		if err := json.Unmarshal(event.Data, &payment); err != nil {
+		if err := json.Unmarshal(told.Data, &payment); err != nil {
 			return unreadable(acc, err)
 		}
-		return noted(payment.statusUpdates()...)
-	case event.Event == "" && (event.Status == "PAID" || event.Status == "SETTLED" || event.Status == "EXPIRED"):
+		if payment.Status == "PENDING" || payment.Status == "FAILED" { // no end: a payer may try again
+			return noted()
+		}
+		return noted(payment.statusUpdate())
+	case strings.HasPrefix(told.Event, "refund.") && told.Data != nil:
+		return acc.noteRefund(ctx, told)
+	case told.Event == "" && (told.Status == "PAID" || told.Status == "SETTLED" || told.Status == "EXPIRED"):
 		var inv invoice
 		if err := json.Unmarshal(n.Body, &inv); err != nil {
 			return unreadable(acc, err)
 		}
-		return acc.noteInvoice(ctx, inv)
+		if inv.ID == "" {
+			return noted()
+		}
+		return noted(inv.statusUpdate())
 	}
-	return noted()
+	// An account has webhooks of many kinds. One that names a payment of ours is read by a
+	// person; the gateway knows its names.
+	what := cmp.Or(told.Event, "status "+told.Status)
+	return noted(sdk.Unread(told.reference(), what, "a webhook "+what))
 }
 
-func (acc *account) noteInvoice(ctx context.Context, inv invoice) sdk.Acknowledgement {
-	switch {
-	case inv.ID == "" || inv.ExternalID == "":
-		return noted()
-	case inv.Status == "EXPIRED":
-		return acc.confirmExpiry(ctx, inv.ID)
-	}
-	return noted(inv.statusUpdate())
+// event is what all webhooks have: the older ones are flat, the newer ones in an
+// envelope.
+type event struct {
+	Event      string          `json:"event"`
+	Data       json.RawMessage `json:"data"`
+	Status     string          `json:"status"`
+	ExternalID string          `json:"external_id"`
 }
 
-// confirmExpiry reads the invoice that a webhook calls expired. Webhooks come
-// out of order, an invoice can be paid meanwhile, and an end is final.
-func (acc *account) confirmExpiry(ctx context.Context, invoiceID string) sdk.Acknowledgement {
-	found := acc.findInvoice(ctx, invoiceID)
-	switch found.Status {
-	case sdk.StatusExpired, sdk.StatusDone:
-		return noted(found)
-	case sdk.StatusUnknown:
-		return sdk.Acknowledgement{Status: http.StatusServiceUnavailable, Detail: found.Detail} // it comes again
-	case sdk.StatusNotFound, sdk.StatusPending, sdk.StatusFailed:
+// reference is the name of a payment that a webhook has, "" for none.
+func (w event) reference() string {
+	var data struct {
+		ReferenceID string `json:"reference_id"`
+		ExternalID  string `json:"external_id"`
 	}
-	return sdk.Acknowledgement{Status: http.StatusOK, Detail: "an expiry that the upstream itself denies"}
+	_ = json.Unmarshal(w.Data, &data) // what has no data names nothing there
+	return cmp.Or(data.ReferenceID, data.ExternalID, w.ExternalID)
 }
 
-func (q qrPayment) statusUpdates() []sdk.StatusUpdate {
-	if !q.succeeded() {
-		return nil
+// noteRefund finds the payment that a refund is of. One that the invoice does not show yet
+// comes again; one of a QR code is found when that is asked about.
+func (acc *account) noteRefund(ctx context.Context, told event) sdk.Acknowledgement {
+	var r refund
+	if err := json.Unmarshal(told.Data, &r); err != nil {
+		return unreadable(acc, err)
 	}
-	return []sdk.StatusUpdate{{
+	if r.InvoiceID == "" {
+		return sdk.Acknowledgement{Status: http.StatusOK, Detail: "a refund of the payment " + r.PaymentID + ", which is of no invoice"}
+	}
+	found := acc.addRefunds(ctx, acc.findInvoice(ctx, r.InvoiceID))
+	if found.Status == sdk.StatusNotFound {
+		return noted() // of another program on this account
+	}
+	shown := slices.ContainsFunc(found.Returns, func(shown sdk.Return) bool { return shown.ID == r.ID })
+	if _, is := r.told(); found.Status == sdk.StatusUnknown || is && !shown {
+		return sdk.Acknowledgement{Status: http.StatusServiceUnavailable, Detail: "a refund that the upstream does not show yet: " + found.Detail}
+	}
+	return noted(found)
+}
+
+// statusUpdate is what the webhook of a QR code's payment says. A payment that was given
+// back stays one.
+func (q qrPayment) statusUpdate() sdk.StatusUpdate {
+	u := sdk.StatusUpdate{
 		Reference:         q.ReferenceID,
 		ProviderReference: q.QRID,
 		Status:            sdk.StatusDone,
@@ -87,7 +109,14 @@ func (q qrPayment) statusUpdates() []sdk.StatusUpdate {
 		EventID:           q.ID,
 		At:                q.Created.Time,
 		Channel:           q.Detail.Source,
-	}}
+	}
+	switch {
+	case q.refunded():
+		u.Returns = []sdk.Return{q.refund()}
+	case !q.succeeded():
+		return sdk.Unread(q.ReferenceID, q.ID+" "+q.Status, "a qr.payment that is "+q.Status)
+	}
+	return u
 }
 
 func noted(updates ...sdk.StatusUpdate) sdk.Acknowledgement {

@@ -2,6 +2,8 @@ package xendit
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,16 +44,13 @@ func TestNotify(t *testing.T) {
 		"without an amount": {flatInvoice("PAID", `,"paid_amount":null,"payment_method":"EWALLET"`), 200, []want{byMethod}},
 		"another amount": {flatInvoice("PAID", `,"paid_amount":5000`), 200,
 			[]want{{status: sdk.StatusDone, amount: 5000, event: invoiceID + "-PAID", provider: invoiceID}}},
-		"a paid QR code":          {qrEvent, 200, []want{{status: sdk.StatusDone, amount: 100000, event: "qrpy_1", provider: qrID, channel: "DANA"}}},
-		"a QR payment underway":   {`{"event":"qr.payment","data":{"id":"qrpy_1","status":"PENDING"}}`, 200, nil},
-		"the first generation":    {`{"event":"qr.payment","id":"qrpy_1","amount":100000,"status":"COMPLETED","qr_code":{"id":"qr_1","external_id":"` + reference + `"}}`, 200, nil},
-		"another product's event": {`{"event":"payout.succeeded","data":{"amount":10.5}}`, 200, nil},
-		"another flat event":      {`{"id":"1","external_id":"x","amount":10.5,"status":"COMPLETED"}`, 200, nil},
-		"paid, but nothing's":     {`{"status":"PAID","amount":100000}`, 200, nil},
-		"no JSON":                 {`{"status":`, 400, nil},
-		"no object":               {`["PAID"]`, 400, nil},
-		"a fraction of money":     {flatInvoice("PAID", `,"paid_amount":0.5`), 400, nil},
-		"QR money in a string":    {`{"event":"qr.payment","data":{"id":"qrpy_1","status":"SUCCEEDED","amount":"100000"}}`, 400, nil},
+		"a paid QR code":        {qrEvent, 200, []want{{status: sdk.StatusDone, amount: 100000, event: "qrpy_1", provider: qrID, channel: "DANA"}}},
+		"a QR payment underway": {`{"event":"qr.payment","data":{"id":"qrpy_1","status":"PENDING"}}`, 200, nil},
+		"paid, but nothing's":   {`{"status":"PAID","amount":100000}`, 200, nil},
+		"no JSON":               {`{"status":`, 400, nil},
+		"no object":             {`["PAID"]`, 400, nil},
+		"a fraction of money":   {flatInvoice("PAID", `,"paid_amount":0.5`), 400, nil},
+		"QR money in a string":  {`{"event":"qr.payment","data":{"id":"qrpy_1","status":"SUCCEEDED","amount":"100000"}}`, 400, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -106,33 +105,63 @@ func TestNotifyNeedsTheToken(t *testing.T) {
 	}
 }
 
-// "Expired" ends a payment for good, and webhooks come in any order: only the
-// invoice itself is believed.
-func TestNotifyConfirmsAnExpiry(t *testing.T) {
+// TestNotifyTellsReturns: a refund is found by the invoice that it names, and told once the
+// upstream shows it.
+func TestNotifyTellsReturns(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		reply  reply
-		status int
-		want   []want
-	}{
-		"true":             {reply{200, anInvoice("EXPIRED", "")}, 200, []want{{status: sdk.StatusExpired, amount: 100000, event: invoiceID + "-EXPIRED", provider: invoiceID}}},
-		"paid meanwhile":   {reply{200, anInvoice("PAID", paidExtra)}, 200, []want{{status: sdk.StatusDone, amount: 100000, event: invoiceID + "-PAID", provider: invoiceID, channel: "QRIS"}}},
-		"still open":       {reply{200, anInvoice("PENDING", "")}, 200, nil},
-		"nothing of it":    {reply{404, noneFound}, 200, nil},
-		"nobody to ask":    {reply{500, ""}, 503, nil},
-		"not ours to read": {reply{401, failure("INVALID_API_KEY", "")}, 503, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			up := newStub(t, map[string]reply{byID: c.reply})
-			ack := newAdapter().notify(t.Context(), webhook(connect(t, up.url), flatInvoice("EXPIRED", "")))
-			if ack.Status != c.status || len(ack.Updates) != len(c.want) {
-				t.Fatalf("got %+v", ack)
-			}
-			for i, w := range c.want {
-				checkUpdate(t, ack.Updates[i], w)
-			}
-			up.only(t)
-		})
+	const refunds = "GET /refunds?limit=100&invoice_id=" + invoiceID
+	about := func(event, status string) string {
+		return `{"event":"` + event + `","data":` + aRefund(status) + `}`
 	}
+	whole := strings.Replace(qrEvent, "SUCCEEDED", "REFUNDED", 1)
+	back := sdk.Return{ID: "rfd-1", Sort: sdk.ReturnRefund, Amount: 40000, At: today.Add(time.Hour)}
+	failed := back
+	failed.Undone, failed.UndoneAt = true, today.Add(2*time.Hour)
+	paid := reply{200, anInvoice("PAID", paidExtra)}
+	for name, c := range map[string]struct {
+		body    string
+		replies map[string]reply
+		status  int
+		want    []sdk.Return
+	}{
+		"a refund":              {about("refund.succeeded", "SUCCEEDED"), map[string]reply{byID: paid, refunds: {200, `{"data":[` + aRefund("SUCCEEDED") + `]}`}}, 200, []sdk.Return{back}},
+		"one that failed since": {about("refund.failed", "FAILED"), map[string]reply{byID: paid, refunds: {200, `{"data":[` + aRefund("FAILED") + `]}`}}, 200, []sdk.Return{failed}},
+		"one not shown yet":     {about("refund.succeeded", "SUCCEEDED"), map[string]reply{byID: paid, refunds: {200, `{"data":[]}`}}, 503, nil},
+		"nobody to ask":         {about("refund.succeeded", "SUCCEEDED"), map[string]reply{byID: {500, ""}}, 503, nil},
+		"another program's":     {about("refund.succeeded", "SUCCEEDED"), map[string]reply{byID: {404, noneFound}}, 200, nil},
+		"of a QR code":          {whole, nil, 200, []sdk.Return{{ID: "qrpy_1-refund", Sort: sdk.ReturnRefund, Amount: 100000}}},
+	} {
+		up := newStub(t, c.replies)
+		ack := newAdapter().notify(t.Context(), webhook(connect(t, up.url), c.body))
+		var got []sdk.Return
+		for _, u := range ack.Updates {
+			got = append(got, u.Returns...)
+		}
+		if ack.Status != c.status || !slices.Equal(got, c.want) {
+			t.Errorf("%s: %+v", name, ack)
+		}
+	}
+}
+
+// TestNotifyUnderstandsNothing: what names a payment and says nothing that we know is for a
+// person to read.
+func TestNotifyUnderstandsNothing(t *testing.T) {
+	t.Parallel()
+	for body, of := range map[string]string{
+		`{"event":"payment.disputed","data":{"reference_id":"` + reference + `"}}`: reference,
+		flatInvoice("BLOCKED", ""):                               reference,
+		strings.Replace(qrEvent, "SUCCEEDED", "HELD", 1):         reference,
+		`{"event":"payout.succeeded","data":{"amount":10.5}}`:    "",
+		`{"id":"1","external_id":"x","amount":1,"status":"NEW"}`: "x",
+	} {
+		ack := newAdapter().notify(t.Context(), webhook(connect(t, "http://127.0.0.1:1"), body))
+		if ack.Status != 200 || len(ack.Updates) != 1 || ack.Updates[0].Reference != of || ack.Updates[0].Status != sdk.StatusUnknown || ack.Updates[0].Detail == "" {
+			t.Errorf("%s: %+v", body, ack)
+		}
+	}
+}
+
+func aRefund(status string) string {
+	return `{"id":"rfd-1","invoice_id":"` + invoiceID + `","payment_id":null,"amount":40000,"currency":"IDR","status":"` + status +
+		`","reason":"CANCELLATION","created":"2026-11-20T11:00:00Z","updated":"2026-11-20T12:00:00Z"}`
 }

@@ -161,6 +161,9 @@ func (acc *account) judgeQR(ctx context.Context, code qrCode, expires, now time.
 	case paid != nil:
 		f.Status, f.Amount, f.EventID, f.At = sdk.StatusDone, paid.Amount, paid.ID, paid.Created.Time
 		f.Currency, f.Channel = cmp.Or(paid.Currency, f.Currency), paid.Detail.Source
+		if paid.refunded() {
+			f.Returns = []sdk.Return{paid.refund()}
+		}
 	case !f.ExpiresAt.IsZero() && now.After(f.ExpiresAt), f.ExpiresAt.IsZero() && code.Status == "INACTIVE":
 		f.Status, f.EventID, f.At = sdk.StatusExpired, code.ID+"-EXPIRED", f.ExpiresAt
 	case code.QRString == "":
@@ -188,6 +191,13 @@ type qrPayment struct {
 }
 
 func (q qrPayment) succeeded() bool { return q.Status == "SUCCEEDED" || q.Status == "COMPLETED" }
+
+func (q qrPayment) refunded() bool { return q.Status == "REFUNDED" }
+
+// refund is all of a payment, gone back: the upstream tells no more of it.
+func (q qrPayment) refund() sdk.Return {
+	return sdk.Return{ID: q.ID + "-refund", Sort: sdk.ReturnRefund, Amount: q.Amount}
+}
 
 // qrPayments is a list of payments: bare, as the first generation has it, or
 // in an envelope, as the upstream's newer lists are. Which of them this one is
@@ -220,7 +230,7 @@ func (acc *account) readPayment(ctx context.Context, id string) (*qrPayment, *pr
 	}
 	var first *qrPayment
 	for i, payment := range list {
-		if payment.succeeded() && (first == nil || payment.Created.Before(first.Created.Time)) {
+		if (payment.succeeded() || payment.refunded()) && (first == nil || payment.Created.Before(first.Created.Time)) {
 			first = &list[i]
 		}
 	}
