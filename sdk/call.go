@@ -130,6 +130,9 @@ type Result struct {
 	// with an error in its own format: nothing of it is under way any more. A proxy's
 	// word, a 502, a 504 and a cut connection say no such thing.
 	Errored bool
+	// Mode is, of a verification, the mode that the credentials are for, "" where
+	// nothing tells it.
+	Mode string
 }
 
 // Accepted is the result of a call that the upstream accepted, and whose final

@@ -184,7 +184,7 @@ func statusUpdateFromWire(f *pluginpb.StatusUpdate) StatusUpdate {
 func verifiedToWire(r Result) *pluginpb.VerifyResponse {
 	return &pluginpb.VerifyResponse{
 		Outcome: pluginpb.Outcome(r.Outcome), Blame: pluginpb.Blame(r.Blame), Detail: text(r.Detail), //nolint:gosec // small enums
-		Account: text(r.ProviderReference), Refusal: refusalToWire(r.Outcome, r.Refusal),
+		Account: text(r.ProviderReference), Refusal: refusalToWire(r.Outcome, r.Refusal), Mode: text(r.Mode),
 	}
 }
 
@@ -192,7 +192,7 @@ func verifiedFromWire(w *pluginpb.VerifyResponse) Result {
 	return Result{
 		Outcome: Outcome(known(w.GetOutcome(), pluginpb.Outcome_name)), Blame: Blame(known(w.GetBlame(), pluginpb.Blame_name)),
 		Detail:            detailOf("outcome", w.GetOutcome(), pluginpb.Outcome_name, w.GetDetail()),
-		ProviderReference: w.GetAccount(), Refusal: refusalFromWire(w.GetRefusal()),
+		ProviderReference: w.GetAccount(), Refusal: refusalFromWire(w.GetRefusal()), Mode: w.GetMode(),
 	}
 }
 

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 	"time"
 	"unicode"
@@ -34,6 +35,9 @@ func (c *Console) verify(x *call, of tenants.Connection, credentials []byte, any
 	}, verifyTimeout)
 	words := cmp.Or(foreign(said.Refusal.Message), foreign(said.Detail), "it does not say why")
 	switch {
+	case said.Mode != "" && said.Mode != string(of.Mode):
+		return checked{}, fault.New(fault.ProviderRejected, fmt.Sprintf("These are %s's credentials for %s, and this connection is for %s: nothing was stored.",
+			of.Provider, foreign(said.Mode), of.Mode), fault.Field{Field: "credentials", Message: "are for the other mode"})
 	case said.Outcome == sdk.Done:
 		return checked{Verified: verified, Account: foreign(said.ProviderReference)}, nil
 	case said.Outcome == sdk.Refused, said.Blame == sdk.BlameAccount:

@@ -92,6 +92,8 @@ func TestWhatIsNotVerifiedIsNotStored(t *testing.T) {
 		"refused, whatever":       {refused, true, http.StatusUnprocessableEntity, "credentials", "The key is unknown."},
 		"our account's fault":     {sdk.DidNotSend(sdk.BlameAccount, "401 INVALID"), true, http.StatusUnprocessableEntity, "credentials", "401 INVALID"},
 		"asked too often":         {sdk.DidNotSend(sdk.BlameLimit, "429"), false, http.StatusInternalServerError, "", "could not be asked"},
+		"of the other mode":       {sdk.Result{Outcome: sdk.Done, Mode: "test"}, true, http.StatusUnprocessableEntity, "credentials", "These are bank's credentials for test, and this connection is for live: nothing was stored."},
+		"and nobody to ask":       {sdk.Result{Mode: "test"}, true, http.StatusUnprocessableEntity, "credentials", "for test"},
 		"wordless":                {sdk.Result{Outcome: sdk.Refused}, false, http.StatusUnprocessableEntity, "credentials", "it does not say why"},
 		"down":                    {sdk.DidNotSend(sdk.BlameUpstream, "connection refused"), false, http.StatusInternalServerError, "", "could not be asked"},
 		"unclear":                 {sdk.DontKnow(sdk.BlameUpstream, "503"), false, http.StatusInternalServerError, "", "--unverified"},

@@ -1942,6 +1942,7 @@ type VerifyResponse struct {
 	Refusal       *Refusal               `protobuf:"bytes,3,opt,name=refusal,proto3" json:"refusal,omitempty"`                                   // its message is for the operator who gave the credentials
 	Detail        string                 `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"`                                     // for operators, no secrets
 	Account       string                 `protobuf:"bytes,5,opt,name=account,proto3" json:"account,omitempty"`                                   // what the upstream calls the account, where it says
+	Mode          string                 `protobuf:"bytes,6,opt,name=mode,proto3" json:"mode,omitempty"`                                         // "live" or "test", where the credentials themselves tell which they are for
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2007,6 +2008,13 @@ func (x *VerifyResponse) GetDetail() string {
 func (x *VerifyResponse) GetAccount() string {
 	if x != nil {
 		return x.Account
+	}
+	return ""
+}
+
+func (x *VerifyResponse) GetMode() string {
+	if x != nil {
+		return x.Mode
 	}
 	return ""
 }
@@ -2417,13 +2425,14 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\rVerifyRequest\x12?\n" +
 	"\n" +
 	"connection\x18\x01 \x01(\v2\x1f.gerbang.provider.v1.ConnectionR\n" +
-	"connection\"\xe4\x01\n" +
+	"connection\"\xf8\x01\n" +
 	"\x0eVerifyResponse\x126\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x1c.gerbang.provider.v1.OutcomeR\aoutcome\x120\n" +
 	"\x05blame\x18\x02 \x01(\x0e2\x1a.gerbang.provider.v1.BlameR\x05blame\x126\n" +
 	"\arefusal\x18\x03 \x01(\v2\x1c.gerbang.provider.v1.RefusalR\arefusal\x12\x16\n" +
 	"\x06detail\x18\x04 \x01(\tR\x06detail\x12\x18\n" +
-	"\aaccount\x18\x05 \x01(\tR\aaccount\"f\n" +
+	"\aaccount\x18\x05 \x01(\tR\aaccount\x12\x12\n" +
+	"\x04mode\x18\x06 \x01(\tR\x04mode\"f\n" +
 	"\rStreamRequest\x127\n" +
 	"\x05calls\x18\x01 \x03(\v2!.gerbang.provider.v1.StreamedCallR\x05calls\x12\x1c\n" +
 	"\tcancelled\x18\x02 \x03(\x04R\tcancelled\"\x89\x01\n" +

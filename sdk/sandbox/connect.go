@@ -19,12 +19,12 @@ type Connection struct {
 	Credentials any `json:"credentials"`
 }
 
-// Connector is an [Upstream] that opens accounts for a gateway in development.
-// Key and token are the account's own secrets, the same at each call for the
+// Connector is an [Upstream] that opens accounts for a gateway in development, of either
+// mode. Key and token are the account's own secrets, the same at each call for the
 // same merchant and mode; base is the simulator's URL without a slash at the
 // end.
 type Connector interface {
-	Connect(key, token, base string) Connection
+	Connect(mode, key, token, base string) Connection
 }
 
 // connect opens, or finds again, the account of a merchant in a mode; with a version
@@ -52,7 +52,7 @@ func (e *Env) connect(up Connector, w http.ResponseWriter, r *http.Request) {
 		}
 		return hex.EncodeToString(mac.Sum(nil))[:40]
 	}
-	writeJSON(w, http.StatusOK, up.Connect(derive("key"), derive("token"), "http://"+r.Host))
+	writeJSON(w, http.StatusOK, up.Connect(wanted.Mode, derive("key"), derive("token"), "http://"+r.Host))
 }
 
 // Revoker is a [Connector] that can refuse an account's credentials from now on.

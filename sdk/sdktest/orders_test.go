@@ -13,7 +13,7 @@ import (
 
 const orderManifest = `{
 	"manifest": 1, "name": "orders", "version": "1.0.0", "title": "Orders", "lookup": "resubmit", "resubmit_within": "2040h",
-	"settles_within": "30s", "lookup_every": "10s", "account": "/key", "notifications": true,
+	"settles_within": "30s", "lookup_every": "10s", "account": "/key", "notifications": true, "notification_proof": "signed",
 	"references": {"longest": 64, "alphabet": "0-9a-f"}, "connection": {"type": "object", "properties": {"key": {"type": "string"}}},
 	"operations": [
 		{"path": "/example/list", "kind": "query", "summary": "List", "timeout": "5s", "cache": "5m",

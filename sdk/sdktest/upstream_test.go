@@ -65,7 +65,7 @@ func (s *simulator) Describe(base string) sandbox.Description {
 	return sandbox.Description{Prefixes: []string{base + "/pay/"}}
 }
 
-func (s *simulator) Connect(key, token, base string) sandbox.Connection {
+func (s *simulator) Connect(_, key, token, base string) sandbox.Connection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keys[key] = true

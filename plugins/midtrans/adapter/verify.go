@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"context"
+	"strings"
 
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
@@ -17,8 +18,21 @@ func verify(ctx context.Context, c sdk.Connection) sdk.Result {
 		return sdk.Refuse(sdk.RefuseOther, err.Error())
 	}
 	defer acc.http.CloseIdleConnections()
+	said := sdk.Usable("") // no answer tells the account's name
 	if _, p := acc.status(ctx, nobodysOrder); p != nil && !p.missing() {
-		return p.result()
+		said = p.result()
 	}
-	return sdk.Usable("") // no answer tells the account's name
+	said.Mode = modeOf(acc.key)
+	return said
+}
+
+// modeOf is the mode that a key is for, "" where it does not tell.
+func modeOf(key string) string {
+	switch {
+	case strings.HasPrefix(key, "SB-Mid-server-"):
+		return "test"
+	case strings.HasPrefix(key, "Mid-server-"):
+		return "live"
+	}
+	return ""
 }

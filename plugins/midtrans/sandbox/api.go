@@ -14,8 +14,12 @@ import (
 	kit "github.com/seed-f006e74d/gerbang/sdk/sandbox"
 )
 
-// testKeyPrefix begins the keys that open an account by being used.
-const testKeyPrefix = "SB-Mid-server-"
+// The keys that open an account by being used begin so, as the upstream's own do in either
+// mode.
+const (
+	testKeyPrefix = "SB-Mid-server-"
+	liveKeyPrefix = "Mid-server-"
+)
 
 const (
 	maxBody  = 1 << 20
@@ -88,7 +92,7 @@ func (s *Simulator) guard(operation string, movesMoney bool, h func(*http.Reques
 // authenticate reads Basic auth: the server key is the user, the password is empty.
 func (s *Simulator) authenticate(r *http.Request) (caller, error) {
 	key, password, ok := r.BasicAuth()
-	if !ok || password != "" || len(key) <= len(testKeyPrefix) || !strings.HasPrefix(key, testKeyPrefix) {
+	if !ok || password != "" || len(key) <= len(testKeyPrefix) || !strings.HasPrefix(key, testKeyPrefix) && !strings.HasPrefix(key, liveKeyPrefix) {
 		return caller{}, errKey
 	}
 	id := kit.AccountOf(key)
@@ -104,8 +108,11 @@ func (s *Simulator) authenticate(r *http.Request) (caller, error) {
 }
 
 // Connect opens an account, which is no more than a server key that nobody else has.
-func (s *Simulator) Connect(key, token, base string) kit.Connection {
+func (s *Simulator) Connect(mode, key, token, base string) kit.Connection {
 	secret := testKeyPrefix + key
+	if mode == "live" {
+		secret = liveKeyPrefix + key
+	}
 	return kit.Connection{
 		Account: secret, CallbackToken: token,
 		Credentials: map[string]string{"server_key": secret, "api_url": base, "snap_url": base},

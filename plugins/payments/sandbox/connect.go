@@ -4,8 +4,11 @@ import kit "github.com/seed-f006e74d/gerbang/sdk/sandbox"
 
 // Connect opens an account, which is no more than an API key that nobody else
 // has.
-func (s *Simulator) Connect(key, token, base string) kit.Connection {
-	secret := "xnd_development_" + key
+func (s *Simulator) Connect(mode, key, token, base string) kit.Connection {
+	secret := testKeyPrefix + key
+	if mode == "live" {
+		secret = liveKeyPrefix + key
+	}
 	return kit.Connection{
 		Account: secret, CallbackToken: token,
 		Credentials: map[string]string{"secret_key": secret, "callback_token": token, "base_url": base},

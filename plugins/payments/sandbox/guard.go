@@ -11,8 +11,16 @@ import (
 	kit "github.com/seed-f006e74d/gerbang/sdk/sandbox"
 )
 
-// testKeyPrefix begins the keys that open an account by being used.
-const testKeyPrefix = "xnd_development_"
+// The keys that open an account by being used begin so, as the upstream's own do in either
+// mode.
+const (
+	testKeyPrefix = "xnd_development_"
+	liveKeyPrefix = "xnd_production_"
+)
+
+func isKey(key string) bool {
+	return len(key) > len(testKeyPrefix) && (strings.HasPrefix(key, testKeyPrefix) || strings.HasPrefix(key, liveKeyPrefix))
+}
 
 // unnamed is the name of accounts that nobody has named.
 const unnamed = "Sandbox Merchant"
@@ -41,7 +49,7 @@ func (s *Simulator) authenticate(r *http.Request) (kit.Account, error) {
 		return kit.Account{}, errKey
 	}
 	if !registered {
-		if len(key) <= len(testKeyPrefix) || !strings.HasPrefix(key, testKeyPrefix) {
+		if !isKey(key) {
 			return kit.Account{}, errKey
 		}
 		account.ID = id

@@ -14,6 +14,7 @@ const defaultBaseURL = "https://api.xendit.co"
 type account struct {
 	client        *client
 	callbackToken string
+	mode          string // that the key is for, "" where it does not tell
 	linksAreQR    bool
 }
 
@@ -43,6 +44,7 @@ func openAccount(c sdk.Connection) (*account, error) {
 	return &account{
 		client:        newClient(base, settings.SecretKey, settings.CallbackToken),
 		callbackToken: settings.CallbackToken,
+		mode:          modeOf(settings.SecretKey),
 		linksAreQR:    settings.Link == "qr",
 	}, nil
 }

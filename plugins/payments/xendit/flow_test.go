@@ -282,7 +282,7 @@ func TestForeignKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.DefaultOptions())
 	c := w.connection
-	w.connection.Credentials = json.RawMessage(strings.Replace(string(c.Credentials), testKey, "xnd_production_unknown", 1))
+	w.connection.Credentials = json.RawMessage(strings.Replace(string(c.Credentials), testKey, "sk_unknown", 1))
 	w.connection.Version++
 	if result := w.create(t.Context(), w.call(linkBody, 50000)); result.Outcome != sdk.NotSent || result.Blame != sdk.BlameAccount {
 		t.Errorf("got %+v", result)

@@ -2,9 +2,21 @@ package xendit
 
 import (
 	"context"
+	"strings"
 
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
+
+// modeOf is the mode that a key is for, "" where it does not tell.
+func modeOf(key string) string {
+	switch {
+	case strings.HasPrefix(key, "xnd_development_"):
+		return "test"
+	case strings.HasPrefix(key, "xnd_production_"):
+		return "live"
+	}
+	return ""
+}
 
 // verify asks for one invoice, whichever: a read that every key needs that
 // payments are made and looked up with. The callback token can't be asked for;
@@ -15,6 +27,12 @@ func verify(ctx context.Context, c sdk.Connection) sdk.Result {
 		return sdk.Refuse(sdk.RefuseOther, err.Error())
 	}
 	defer acc.client.http.CloseIdleConnections()
+	said := acc.usable(ctx)
+	said.Mode = acc.mode
+	return said
+}
+
+func (acc *account) usable(ctx context.Context) sdk.Result {
 	var newest []struct {
 		Merchant string `json:"merchant_name"`
 	}

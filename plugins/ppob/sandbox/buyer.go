@@ -79,7 +79,7 @@ type credentials struct {
 }
 
 // Connect opens a buyer's account; the username names it to the hooks order.
-func (s *Simulator) Connect(key, token, base string) kit.Connection {
+func (s *Simulator) Connect(_, key, token, base string) kit.Connection {
 	b := Buyer{Username: "sb" + string(kit.AccountOf(key))[:12], APIKey: "dev-" + key, WebhookSecret: token}
 	if err := s.Open(b); err != nil {
 		// The caller learns it at the first call, as rc 42.

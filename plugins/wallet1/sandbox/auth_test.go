@@ -103,7 +103,7 @@ func TestHeaders(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	c := w.main
-	other := w.client(w.up.Connect("other", "token", w.api.URL))
+	other := w.client(w.up.Connect("test", "other", "token", w.api.URL))
 	c.login()
 	other.login()
 	for name, check := range map[string]struct {
@@ -165,7 +165,7 @@ func TestExternalID(t *testing.T) {
 		t.Error("money moved")
 	}
 	// Another account may use it, and a refused signature does not use one up.
-	other := w.client(w.up.Connect("other", "token", w.api.URL))
+	other := w.client(w.up.Connect("test", "other", "token", w.api.URL))
 	if got := inquiry(other, one); got != "2003700" {
 		t.Errorf("another account: %s", got)
 	}

@@ -30,7 +30,7 @@ type credentials struct {
 }
 
 // Connect opens an account; its client id names it to the hooks order.
-func (s *Simulator) Connect(key, token, base string) kit.Connection {
+func (s *Simulator) Connect(_, key, token, base string) kit.Connection {
 	digits := digitsOf(key, 18)
 	a, err := s.Open(Account{
 		ClientID: "sandbox-" + string(kit.AccountOf(key))[:12], ClientSecret: key,

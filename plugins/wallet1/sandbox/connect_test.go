@@ -78,7 +78,7 @@ func TestCredentials(t *testing.T) {
 	}
 	for _, signature := range []sandbox.Signature{sandbox.Symmetric, sandbox.Asymmetric} {
 		w := open(t, func(o *sandbox.Options) { o.Signature = signature })
-		data, err := json.Marshal(w.up.Connect("key", "token", w.api.URL).Credentials)
+		data, err := json.Marshal(w.up.Connect("test", "key", "token", w.api.URL).Credentials)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func TestNewSettings(t *testing.T) {
 	if got := inquiry(w.main); got != "2003700" {
 		t.Errorf("before it is opened again: %s", got)
 	}
-	c := w.client(w.up.Connect("key", "token", w.api.URL))
+	c := w.client(w.up.Connect("test", "key", "token", w.api.URL))
 	if c.signature != "asymmetric" || !c.key.Equal(w.main.key) || !c.issuer.Equal(w.main.issuer) {
 		t.Error("another key")
 	}

@@ -187,7 +187,7 @@ func TestReferenceAgain(t *testing.T) {
 	w.order(200, "refund", object{"reference": text(first, "referenceNo")})
 	c.want("4093801", c.topup("R", good, 10_000))
 
-	other := w.client(w.up.Connect("other", "token", w.api.URL))
+	other := w.client(w.up.Connect("test", "other", "token", w.api.URL))
 	other.want("2003800", other.topup("R", good, 20_000))
 	other.want("4043901", other.status("38", "P"))
 	foreign := object{"originalReferenceNo": text(first, "referenceNo"), "serviceCode": "38"}

@@ -103,7 +103,7 @@ var template = sync.OnceValues(func() ([]byte, error) {
 	if err != nil {
 		return nil, errors.Join(err, env.Close())
 	}
-	up.Connect("key", "token", "http://127.0.0.1:1")
+	up.Connect("test", "key", "token", "http://127.0.0.1:1")
 	if err := env.Close(); err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func open(t testing.TB, change ...func(*sandbox.Options)) *world {
 		w.end()
 		w.hooks.Close()
 	})
-	w.main = w.client(w.up.Connect("key", "token", w.api.URL))
+	w.main = w.client(w.up.Connect("test", "key", "token", w.api.URL))
 	w.order(200, "hooks", object{"account": w.main.clientID, "callback_url": w.hooks.URL + "/in", "callback_token": "token"})
 	return w
 }
