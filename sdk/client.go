@@ -218,7 +218,7 @@ func pageToWire(r StatementPage) *pluginpb.StatementResponse {
 	for _, e := range r.Lines {
 		w.Lines = append(w.Lines, &pluginpb.StatementLine{
 			Id: text(e.ID), Reference: text(e.Reference), Amount: int64(e.Amount), Currency: text(e.Currency),
-			At: timeToWire(e.At), Reversed: e.Reversed, Outgoing: e.Outgoing, Data: e.Data,
+			At: timeToWire(e.At), Reversed: e.Reversed, Failed: e.Failed, Outgoing: e.Outgoing, Data: e.Data,
 		})
 	}
 	return w
@@ -232,7 +232,7 @@ func pageFromWire(w *pluginpb.StatementResponse) StatementPage {
 	for _, e := range w.GetLines() {
 		r.Lines = append(r.Lines, StatementLine{
 			ID: e.GetId(), Reference: e.GetReference(), Amount: money.Amount(e.GetAmount()), Currency: e.GetCurrency(),
-			At: timeFromWire(e.GetAt()), Reversed: e.GetReversed(), Outgoing: e.GetOutgoing(), Data: e.GetData(),
+			At: timeFromWire(e.GetAt()), Reversed: e.GetReversed(), Failed: e.GetFailed(), Outgoing: e.GetOutgoing(), Data: e.GetData(),
 		})
 	}
 	return r

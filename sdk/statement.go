@@ -42,6 +42,7 @@ type StatementLine struct {
 	Currency  string
 	At        time.Time // when it was paid, or reversed
 	Reversed  bool
+	Failed    bool            // no money came by it, or none any more: a payment that it told before is taken back
 	Outgoing  bool            // of a mutation: money that left the account, or may have
 	Data      json.RawMessage // what else the line says, for operators
 }

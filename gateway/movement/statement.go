@@ -73,6 +73,7 @@ type ImportedLine struct {
 	At         time.Time
 	Paid       bool
 	ReversedAt time.Time // zero where it was not taken back
+	Failed     bool      // it says that it was not paid, which counts only where it was before
 	Differs    bool      // its rows do not agree
 	Data       string
 }

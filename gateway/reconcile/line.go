@@ -31,7 +31,8 @@ func linesOf(told []sdk.StatementLine) []movement.ImportedLine {
 
 func lineOf(told sdk.StatementLine) movement.ImportedLine {
 	line := movement.ImportedLine{
-		ID: nameOfLine(told.ID), Amount: told.Amount, Currency: lifecycle.Printable(cmp.Or(told.Currency, "IDR")), At: told.At, Paid: !told.Reversed,
+		ID: nameOfLine(told.ID), Amount: told.Amount, Currency: lifecycle.Printable(cmp.Or(told.Currency, "IDR")), At: told.At,
+		Paid: !told.Reversed && !told.Failed, Failed: told.Failed,
 	}
 	line.Payment = line.ID
 	if told.Reference != "" {
@@ -43,14 +44,18 @@ func lineOf(told sdk.StatementLine) movement.ImportedLine {
 	if told.At.IsZero() {
 		line.At = time.Unix(0, 0) // in nobody's life
 	}
-	if told.Reversed {
+	if told.Reversed || told.Failed {
 		line.ReversedAt = line.At
 	}
 	return line
 }
 
-// merged adds what a later line says of the same payment.
+// merged adds what a later line says of the same payment. That it failed before it was paid
+// says nothing.
 func merged(first, then movement.ImportedLine) movement.ImportedLine {
+	if first.Failed {
+		return then
+	}
 	both := first
 	both.Differs = first.Differs || then.Differs || first.Amount != then.Amount || first.Currency != then.Currency ||
 		first.Paid && then.Paid && !first.At.Equal(then.At)

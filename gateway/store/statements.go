@@ -97,13 +97,13 @@ func (s *Store) Import(ctx context.Context, now time.Time, b movement.Statement,
 	p := dbsqlc.ImportLinesParams{
 		AccountID: uuid.UUID(b.Account), Cursor: b.Cursor, Next: next, Through: micro(through), Now: micro(now),
 		Payments: []string{}, LineIds: []string{}, Amounts: []int64{}, Currencies: []string{}, Ats: []time.Time{}, Paids: []bool{},
-		Reverseds: []bool{}, ReversedAts: []time.Time{}, Differents: []bool{}, Datas: []string{},
+		Reverseds: []bool{}, ReversedAts: []time.Time{}, Differents: []bool{}, Datas: []string{}, Faileds: []bool{},
 	}
 	for _, l := range lines {
 		p.Payments, p.LineIds, p.Amounts = append(p.Payments, l.Payment), append(p.LineIds, l.ID), append(p.Amounts, int64(l.Amount))
 		p.Currencies, p.Ats, p.Paids = append(p.Currencies, l.Currency), append(p.Ats, micro(l.At)), append(p.Paids, l.Paid)
 		p.Reverseds, p.ReversedAts = append(p.Reverseds, !l.ReversedAt.IsZero()), append(p.ReversedAts, micro(l.ReversedAt))
-		p.Differents, p.Datas = append(p.Differents, l.Differs), append(p.Datas, l.Data)
+		p.Differents, p.Datas, p.Faileds = append(p.Differents, l.Differs), append(p.Datas, l.Data), append(p.Faileds, l.Failed)
 	}
 	_, err := s.queries.ImportLines(ctx, p)
 	return recorded("import", err)

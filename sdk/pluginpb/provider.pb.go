@@ -1700,15 +1700,18 @@ func (x *StatementRequest) GetFrom() *timestamppb.Timestamp {
 }
 
 type StatementLine struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`               // of the line, the same whenever it is read again
-	Reference     string                 `protobuf:"bytes,2,opt,name=reference,proto3" json:"reference,omitempty"` // of the payment: the same in the line that pays and in the line that reverses it
-	Amount        int64                  `protobuf:"varint,3,opt,name=amount,proto3" json:"amount,omitempty"`      // whole rupiah, positive also in a reversal
-	Currency      string                 `protobuf:"bytes,4,opt,name=currency,proto3" json:"currency,omitempty"`
-	At            *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=at,proto3" json:"at,omitempty"` // when it was paid, or reversed
-	Reversed      bool                   `protobuf:"varint,6,opt,name=reversed,proto3" json:"reversed,omitempty"`
-	Data          []byte                 `protobuf:"bytes,7,opt,name=data,proto3" json:"data,omitempty"`          // JSON, what else the line says, for operators
-	Outgoing      bool                   `protobuf:"varint,8,opt,name=outgoing,proto3" json:"outgoing,omitempty"` // of a mutation: money that left the account, or may have
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`               // of the line, the same whenever it is read again
+	Reference string                 `protobuf:"bytes,2,opt,name=reference,proto3" json:"reference,omitempty"` // of the payment: the same in the line that pays and in the line that reverses it
+	Amount    int64                  `protobuf:"varint,3,opt,name=amount,proto3" json:"amount,omitempty"`      // whole rupiah, positive also in a reversal
+	Currency  string                 `protobuf:"bytes,4,opt,name=currency,proto3" json:"currency,omitempty"`
+	At        *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=at,proto3" json:"at,omitempty"` // when it was paid, or reversed
+	Reversed  bool                   `protobuf:"varint,6,opt,name=reversed,proto3" json:"reversed,omitempty"`
+	Data      []byte                 `protobuf:"bytes,7,opt,name=data,proto3" json:"data,omitempty"`          // JSON, what else the line says, for operators
+	Outgoing  bool                   `protobuf:"varint,8,opt,name=outgoing,proto3" json:"outgoing,omitempty"` // of a mutation: money that left the account, or may have
+	// The row says that no money came by it. Where it was read as paid before, the payment
+	// is taken back; else it says nothing.
+	Failed        bool `protobuf:"varint,9,opt,name=failed,proto3" json:"failed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1795,6 +1798,13 @@ func (x *StatementLine) GetData() []byte {
 func (x *StatementLine) GetOutgoing() bool {
 	if x != nil {
 		return x.Outgoing
+	}
+	return false
+}
+
+func (x *StatementLine) GetFailed() bool {
+	if x != nil {
+		return x.Failed
 	}
 	return false
 }
@@ -2404,7 +2414,7 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"connection\x12\x16\n" +
 	"\x06cursor\x18\x03 \x01(\tR\x06cursor\x12\x14\n" +
 	"\x05limit\x18\x04 \x01(\x05R\x05limit\x12.\n" +
-	"\x04from\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\"\xe9\x01\n" +
+	"\x04from\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\"\x81\x02\n" +
 	"\rStatementLine\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1c\n" +
 	"\treference\x18\x02 \x01(\tR\treference\x12\x16\n" +
@@ -2413,7 +2423,8 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\x02at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x1a\n" +
 	"\breversed\x18\x06 \x01(\bR\breversed\x12\x12\n" +
 	"\x04data\x18\a \x01(\fR\x04data\x12\x1a\n" +
-	"\boutgoing\x18\b \x01(\bR\boutgoing\"\x8f\x02\n" +
+	"\boutgoing\x18\b \x01(\bR\boutgoing\x12\x16\n" +
+	"\x06failed\x18\t \x01(\bR\x06failed\"\x8f\x02\n" +
 	"\x11StatementResponse\x128\n" +
 	"\x05lines\x18\x01 \x03(\v2\".gerbang.provider.v1.StatementLineR\x05lines\x12\x16\n" +
 	"\x06cursor\x18\x02 \x01(\tR\x06cursor\x12\x12\n" +

@@ -24,7 +24,7 @@ func (bankSimulator) Pay(sandbox.PayRequest) (sandbox.Receipt, error) {
 	return sandbox.Receipt{}, sandbox.ErrUnknown
 }
 func (bankSimulator) Describe(string) sandbox.Description { return sandbox.Description{} }
-func (bankSimulator) Connect(key, _, base string) sandbox.Connection {
+func (bankSimulator) Connect(_, key, _, base string) sandbox.Connection {
 	credentials := map[string]string{"url": base}
 	if reachesMuch() {
 		credentials["reaches"] = "much"

@@ -87,8 +87,9 @@ WITH advanced AS (
         SELECT UNNEST($6::TEXT[]) AS payment, UNNEST($7::TEXT[]) AS line_id, UNNEST($8::INT8[]) AS amount,
             UNNEST($9::TEXT[]) AS currency, UNNEST($10::TIMESTAMPTZ[]) AS at, UNNEST($11::BOOL[]) AS paid,
             UNNEST($12::BOOL[]) AS reversed, UNNEST($13::TIMESTAMPTZ[]) AS reversed_at,
-            UNNEST($14::BOOL[]) AS differs, UNNEST($15::TEXT[]) AS data
+            UNNEST($14::BOOL[]) AS differs, UNNEST($15::TEXT[]) AS data, UNNEST($16::BOOL[]) AS failed
     ) AS r
+    WHERE NOT r.failed OR EXISTS (SELECT 1 FROM statement_lines AS s WHERE s.account_id = $3 AND s.payment = r.payment AND s.paid)
     ON CONFLICT (account_id, payment) DO UPDATE SET
         line_id = CASE WHEN excluded.paid AND NOT statement_lines.paid THEN excluded.line_id ELSE statement_lines.line_id END,
         at = CASE WHEN excluded.paid AND NOT statement_lines.paid THEN excluded.at ELSE statement_lines.at END,
@@ -131,6 +132,7 @@ type ImportLinesParams struct {
 	ReversedAts []time.Time
 	Differents  []bool
 	Datas       []string
+	Faileds     []bool
 }
 
 // Imports the lines that were read from a cursor and moves the cursor on, once: all
@@ -154,6 +156,7 @@ func (q *Queries) ImportLines(ctx context.Context, arg ImportLinesParams) (uuid.
 		arg.ReversedAts,
 		arg.Differents,
 		arg.Datas,
+		arg.Faileds,
 	)
 	var account_id uuid.UUID
 	err := row.Scan(&account_id)

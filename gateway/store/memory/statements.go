@@ -125,6 +125,10 @@ func (s *Store) Import(
 	for _, told := range lines {
 		told.At, told.ReversedAt = micro(told.At), micro(told.ReversedAt)
 		key := lineKey{of.Account, told.Payment}
+		if line := s.lines[key]; told.Failed && (line == nil || !line.Paid) {
+			continue
+		}
+		told.Failed = false // the store keeps what it leads to
 		if line := s.lines[key]; line != nil {
 			merge(line, told)
 			continue

@@ -54,8 +54,9 @@ WITH advanced AS (
         SELECT UNNEST(@payments::TEXT[]) AS payment, UNNEST(@line_ids::TEXT[]) AS line_id, UNNEST(@amounts::INT8[]) AS amount,
             UNNEST(@currencies::TEXT[]) AS currency, UNNEST(@ats::TIMESTAMPTZ[]) AS at, UNNEST(@paids::BOOL[]) AS paid,
             UNNEST(@reverseds::BOOL[]) AS reversed, UNNEST(@reversed_ats::TIMESTAMPTZ[]) AS reversed_at,
-            UNNEST(@differents::BOOL[]) AS differs, UNNEST(@datas::TEXT[]) AS data
+            UNNEST(@differents::BOOL[]) AS differs, UNNEST(@datas::TEXT[]) AS data, UNNEST(@faileds::BOOL[]) AS failed
     ) AS r
+    WHERE NOT r.failed OR EXISTS (SELECT 1 FROM statement_lines AS s WHERE s.account_id = @account_id AND s.payment = r.payment AND s.paid)
     ON CONFLICT (account_id, payment) DO UPDATE SET
         line_id = CASE WHEN excluded.paid AND NOT statement_lines.paid THEN excluded.line_id ELSE statement_lines.line_id END,
         at = CASE WHEN excluded.paid AND NOT statement_lines.paid THEN excluded.at ELSE statement_lines.at END,

@@ -291,6 +291,7 @@ type line struct {
 	paid     bool
 	reversed bool
 	differs  bool
+	failed   bool
 }
 
 func (w *side) imported(l line) movement.ImportedLine {
@@ -301,7 +302,7 @@ func (w *side) imported(l line) movement.ImportedLine {
 	if l.pays >= 0 {
 		told.Amount = w.seen[l.pays].Amount
 	}
-	if l.reversed {
+	if told.Failed = l.failed && !l.paid; l.reversed || told.Failed {
 		told.ReversedAt = at(l.second)
 	}
 	return told

@@ -154,6 +154,7 @@ func randomLines(rt *rapid.T, second, seen, merchant int) func(*side) {
 		lines[i] = line{
 			payment: payment, pays: rapid.IntRange(-1, seen-1).Draw(rt, "pays"), second: second, paid: rapid.Bool().Draw(rt, "paid"),
 			reversed: rapid.Bool().Draw(rt, "reversed"), differs: rapid.IntRange(0, 4).Draw(rt, "differs") == 0,
+			failed: rapid.IntRange(0, 2).Draw(rt, "failed") == 0,
 		}
 	}
 	stale := rapid.IntRange(0, 9).Draw(rt, "stale") == 0

@@ -44,20 +44,22 @@ const (
 	arrived effect = iota + 1
 	reversed
 	nothing // no money moved, or not yet
+	failed  // nor will any
 )
 
 var statuses = map[string]effect{
 	"SETTLED": arrived, "SUCCESS": arrived, "PAID": arrived,
 	"REVERSED": reversed, "REFUNDED": reversed,
-	"PENDING": nothing, "WAITING": nothing, "FAILED": nothing,
+	"PENDING": nothing, "WAITING": nothing, "FAILED": failed,
 }
 
-// report is a document that was read whole: only then is any row of it used.
+// report is a document whose form was read whole: only then is any row of it used.
 type report struct {
 	rows []row
-	more bool // there are rows that were not asked for
-	end  int  // of the last whole line, in bytes
-	half bool // something follows that
+	more bool    // there are rows that were not asked for
+	end  int     // of the last whole line, in bytes
+	half bool    // something follows that
+	bad  []error // rows that can't be read, each with its line
 }
 
 // part is which rows of a document are wanted: those that end after a place, up
@@ -72,8 +74,8 @@ type row struct {
 
 var byteOrderMark = []byte("\ufeff")
 
-// parse reads a document and checks all of it, whatever part is wanted. What
-// follows the last line break is left for later: it may be half a line.
+// parse reads a document and checks all of it, whatever part is wanted. A row that can't be
+// read holds up no other: it is told of. What follows the last line break is left for later: it may be half a line.
 func (a account) parse(name string, body []byte, wanted part) (report, error) {
 	whole := body[:bytes.LastIndexByte(body, '\n')+1]
 	found := report{end: len(whole), half: len(whole) < len(body)}
@@ -102,7 +104,10 @@ func (a account) parse(name string, body []byte, wanted part) (report, error) {
 			columns, err = readHeader(record)
 		} else {
 			end := shift + int(reader.InputOffset())
-			err = a.take(&found, fields{columns, record}, end, wanted)
+			if unread := a.take(&found, fields{columns, record}, end, wanted); unread != nil {
+				line, _ := reader.FieldPos(0)
+				found.bad = append(found.bad, fmt.Errorf("%s: line %d: %w", name, line, unread))
+			}
 		}
 		if err != nil {
 			line, _ := reader.FieldPos(0)
@@ -195,9 +200,12 @@ func (a account) readRow(f fields) (line sdk.StatementLine, ours bool, err error
 	if line.Currency == "" {
 		line.Currency = currency
 	}
-	if status == reversed {
-		// A report may repeat the row that paid with another status.
+	switch status { // a report may repeat the row that paid with another status
+	case reversed:
 		line.ID, line.Reversed = id+"/reversed", true
+	case failed:
+		line.ID, line.Failed = id+"/failed", true
+	case arrived, nothing:
 	}
 	if line.Amount, err = money.Parse(f.get(columnAmount)); err != nil || line.Amount < 1 {
 		return line, false, fmt.Errorf("%s: must be whole rupiah above zero", columnAmount)
@@ -205,7 +213,7 @@ func (a account) readRow(f fields) (line sdk.StatementLine, ours bool, err error
 	if line.At, err = readTime(f.get(columnTime), a.zone); err != nil {
 		return line, false, err
 	}
-	return line, line.Reversed || a.terminals.ours(terminal, line.At), nil
+	return line, line.Reversed || line.Failed || a.terminals.ours(terminal, line.At), nil
 }
 
 var timeForms = []string{"2006-01-02 15:04:05", time.RFC3339, "2006-01-02T15:04:05"}

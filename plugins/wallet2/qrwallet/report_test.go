@@ -1,6 +1,7 @@
 package qrwallet
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,10 +65,26 @@ func TestBrokenReportsAreRefusedWhole(t *testing.T) {
 	for document, want := range map[string]string{
 		good + good: "broken.csv: line 1: the header has no column settlement_id",
 		"\n\n":      "broken.csv: line 1: the header is missing",
-		strings.Replace(header, "amount", "x", 1):                      "line 1: the header has no column amount",
-		strings.Replace(header, "rrn", "status", 1):                    `line 1: the column "status" stands twice`,
-		header + good + "s2,short\n":                                   "line 3: wrong number of fields",
-		header + good + "s2,\"open\n":                                  "line 3: extraneous or missing \" in quoted-field",
+		strings.Replace(header, "amount", "x", 1):   "line 1: the header has no column amount",
+		strings.Replace(header, "rrn", "status", 1): `line 1: the column "status" stands twice`,
+		header + good + "s2,short\n":                "line 3: wrong number of fields",
+		header + good + "s2,\"open\n":               "line 3: extraneous or missing \" in quoted-field",
+	} {
+		b := newBooks(t)
+		b.write("broken.csv", document)
+		r := b.read("", 100)
+		if r.Known || r.Blame != sdk.BlameAccount || !strings.Contains(r.Detail, want) || len(r.Lines) > 0 || r.Cursor != "" {
+			t.Errorf("%s: got %+v", want, r)
+		}
+	}
+}
+
+// TestARowThatCantBeReadHoldsUpNoOther: it is told of with its file and line, and nothing
+// ends unpaid while it may be any payment.
+func TestARowThatCantBeReadHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	good := settled("s1", 10057)
+	for document, want := range map[string]string{
 		header + good + strings.Replace(good, "10057.00", "10.5", 1):   "line 3: amount: must be whole rupiah",
 		header + good + strings.Replace(good, "10057.00", "-5", 1):     "line 3: amount: must be whole rupiah",
 		header + good + strings.Replace(good, "10057.00", "", 1):       "line 3: amount: must be whole rupiah",
@@ -78,9 +95,26 @@ func TestBrokenReportsAreRefusedWhole(t *testing.T) {
 		b := newBooks(t)
 		b.write("broken.csv", document)
 		r := b.read("", 100)
-		if r.Known || r.Blame != sdk.BlameAccount || !strings.Contains(r.Detail, want) || len(r.Lines) > 0 || r.Cursor != "" {
+		if !r.Known || r.Blame != sdk.BlameAccount || !strings.Contains(r.Detail, "broken.csv: "+want) || len(r.Lines) != 1 || r.Cursor == "" || !r.Through.IsZero() {
 			t.Errorf("%s: got %+v", want, r)
 		}
+	}
+}
+
+// TestAnEditedReport: a row that has failed since takes its payment back, and rows that are
+// gone are told of.
+func TestAnEditedReport(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	b.write("a.csv", header+settled("s1", 10057)+settled("s2", 10058))
+	first := b.read("", 100)
+	b.write("a.csv", header+strings.Replace(settled("s1", 10057), "SETTLED", "FAILED", 1)+settled("s3", 10059))
+	then := b.read(first.Cursor, 100)
+	if got := ids(then.Lines); !slices.Equal(got, []string{"s1/failed", "s3"}) || !then.Lines[0].Failed || then.Lines[0].Reference != "s1" {
+		t.Errorf("got %+v", then)
+	}
+	if then.Blame != sdk.BlameAccount || !strings.Contains(then.Detail, "a.csv: what had been read of it has changed") {
+		t.Errorf("told of %q", then.Detail)
 	}
 }
 

@@ -20,6 +20,8 @@ const (
 	// unendedFor is how long the last line of a report may lack its end before
 	// nobody is writing it any more.
 	unendedFor = 10 * time.Minute
+	// heldFor is how long a row that can't be read keeps the statement from being complete.
+	heldFor = 24 * time.Hour
 	// maxLines keeps a page well below the largest message.
 	maxLines = 4000
 )
@@ -62,9 +64,10 @@ type reading struct {
 	answer  sdk.StatementPage
 	until   time.Time
 	open    bool // something was left unread, so nothing is complete
+	refused bool // a file was
 }
 
-// read reads a page of the statement from a cursor on. A report that can't be read holds up no
+// read reads a page of the statement from a cursor on. A report that can't be read, or a row, holds up no
 // other; but while there is one nothing is complete, for it may hold any row.
 func (a account) read(ctx context.Context, from string, limit int) sdk.StatementPage {
 	if limit < 1 || limit > maxLines {
@@ -113,10 +116,15 @@ func blameOf(err error) sdk.Blame {
 
 // refuse leaves a file unread, and reports the fault of the first such file.
 func (r *reading) refuse(f file, err error) {
-	r.open = true
+	r.open, r.refused = true, true
 	r.keep([]file{f})
+	r.fault(blameOf(err), err)
+}
+
+// fault tells of the first thing that is wrong.
+func (r *reading) fault(blame sdk.Blame, err error) {
 	if r.answer.Blame == sdk.BlameNone {
-		r.answer.Blame, r.answer.Detail = blameOf(err), err.Error()
+		r.answer.Blame, r.answer.Detail = blame, err.Error()
 	}
 }
 
@@ -152,7 +160,10 @@ func (r *reading) file(f file) (full bool, err error) {
 	}
 	start := done.Offset
 	if start > len(body) || digest(body[:start]) != done.Digest {
-		start = 0 // another file under the same name
+		start = 0 // another file under the same name, or an edited one
+		if done.Offset > 0 {
+			r.fault(sdk.BlameAccount, fmt.Errorf("%s: what had been read of it has changed, or is gone: rows that it has no more stay as they were read", f.name))
+		}
 	}
 	content, err := r.account.parse(f.name, body, part{start, r.limit - len(r.answer.Lines)})
 	if err != nil {
@@ -168,6 +179,12 @@ func (r *reading) file(f file) (full bool, err error) {
 		return true, nil
 	}
 	made := mark{Offset: content.end, Digest: digest(body[:content.end]), Changed: f.changed}
+	if len(content.bad) > 0 {
+		r.fault(sdk.BlameAccount, content.bad[0])
+		if r.now.Sub(f.written()) < heldFor { // it may be any payment: nothing ends unpaid meanwhile
+			made.Changed, r.open = 0, true
+		}
+	}
 	if content.half {
 		made.Changed, r.open = 0, true
 	}
@@ -184,7 +201,7 @@ func (r *reading) file(f file) (full bool, err error) {
 
 // page is what the walk has found.
 func (r *reading) page() sdk.StatementPage {
-	if r.answer.Blame != sdk.BlameNone && len(r.answer.Lines) == 0 {
+	if r.refused && len(r.answer.Lines) == 0 {
 		return sdk.NoStatement(r.answer.Blame, r.answer.Detail) // there is nothing new beside what is broken
 	}
 	r.answer.Known, r.answer.Cursor = true, cursor{Terminals: r.account.terminals, Files: r.after}.String()

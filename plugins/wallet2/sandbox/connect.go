@@ -53,7 +53,7 @@ type credentials struct {
 
 // Connect opens an account with a printed code of its own; its national merchant
 // id names it.
-func (s *Simulator) Connect(key, token, _ string) kit.Connection {
+func (s *Simulator) Connect(_, key, token, _ string) kit.Connection {
 	sum := sha256.Sum256([]byte(key))
 	merchant := fmt.Sprintf("ID10%011d", binary.BigEndian.Uint64(sum[:])%100_000_000_000)
 	number := fmt.Sprintf("93600014%07d", binary.BigEndian.Uint64(sum[8:])%10_000_000)

@@ -40,6 +40,6 @@ type upstream struct{}
 func (upstream) Handler() http.Handler                   { return http.NotFoundHandler() }
 func (upstream) Pay(kit.PayRequest) (kit.Receipt, error) { return kit.Receipt{}, kit.ErrUnknown }
 func (upstream) Describe(string) kit.Description         { return kit.Description{} }
-func (upstream) Connect(account, token, _ string) kit.Connection {
+func (upstream) Connect(_, account, token, _ string) kit.Connection {
 	return kit.Connection{Account: account, CallbackToken: token, Credentials: map[string]string{"api_key": account}}
 }
