@@ -269,13 +269,14 @@ func Persist[T any](ctx context.Context, patience Patience, write func(context.C
 // constraints, wrong statements.
 var lasting = []string{"22", "23", "42"}
 
-// passing tells whether what failed may succeed a moment later.
+// passing tells whether what failed may succeed a moment later. A verdict of our own never does; an unknown error may,
+// because the write is of what has happened already.
 func passing(err error) bool {
 	type coded interface {
 		error
 		SQLState() string
 	}
-	if errors.Is(err, movement.ErrNotFound) {
+	if movement.Verdict(err) || errors.Is(err, tenants.ErrNotFound) {
 		return false
 	}
 	named, ok := errors.AsType[coded](err)

@@ -59,3 +59,16 @@ var ErrInvalid = errors.New("movement: invalid record")
 
 // ErrNotFound says that there is no such movement, statement line or event.
 var ErrNotFound = errors.New("movement: not found")
+
+// Verdict tells of an error that it is the domain's own: the same write gets the same answer a moment later. What this
+// package does not know, such as a database that is away, is none.
+func Verdict(err error) bool {
+	for _, verdict := range []error{ErrOverridden, ErrForeignAccount, ErrInsufficient, ErrInvalid, ErrNotFound} {
+		if errors.Is(err, verdict) {
+			return true
+		}
+	}
+	_, none := errors.AsType[*NoAmountError](err)
+	_, limited := errors.AsType[*LimitError](err)
+	return none || limited
+}
