@@ -283,6 +283,8 @@ func (l *Lifecycle) factOfCall(op *catalog.Operation, m movement.Movement, resul
 		f.Says = movement.SaysSucceeded
 	case sdk.Pending:
 		f.Says = movement.SaysPending
+	default: // the SDK reads none from the wire
+		return f
 	}
 	if offers {
 		f.Says, f.Data, f.Offers = movement.SaysAccepted, result.Data, true
