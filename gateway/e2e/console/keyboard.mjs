@@ -1,9 +1,9 @@
 // Both consoles without a mouse: an owner signs in, issues a key, looks for a payment and
 // revokes the key; an operator limits a merchant, and reads a page that renews itself.
 // Wherever the focus is, it can be seen.
-import { check, renewed, story } from "./people.mjs";
+import { admitted, check, mail, renewed, story, until } from "./people.mjs";
 
-const { OWNER_URL, OPERATOR_URL, API_URL, MERCHANT, KEY } = process.env;
+const { OWNER_URL, OPERATOR_URL, API_URL, MERCHANT, TEST_KEY } = process.env;
 const own = (path) => `${new URL(OWNER_URL).origin}/${MERCHANT}/test${path}`;
 const at = (path) => new URL(OPERATOR_URL).origin + path;
 
@@ -62,17 +62,19 @@ await story(async (somebody) => {
   await owner.accept(OWNER_URL, "a sentence of five words");
   await page.context().clearCookies();
   await fetch(`${API_URL}/payments/create`, {
-    method: "POST", headers: { Authorization: `Bearer ${KEY}`, "Content-Type": "application/json" },
+    method: "POST", headers: { Authorization: `Bearer ${TEST_KEY}`, "Content-Type": "application/json" },
     body: JSON.stringify({ merchant_id: MERCHANT, amount: 25000, payer_email: "payer@example.com", external_id: "looked-for" }),
   });
 
   // Sign in. The first field has the focus already.
-  await page.goto(own("/"));
-  await page.waitForFunction(() => document.activeElement.name === "email");
-  await page.keyboard.type("owner@gerbang.test");
-  await write(owner, "[name=password]", "a sentence of five words");
-  await write(owner, "[name=code]", await owner.code());
-  await page.keyboard.press("Enter");
+  await until(async () => {
+    await page.goto(own("/"));
+    await page.waitForFunction(() => document.activeElement.name === "email");
+    await page.keyboard.type(mail("owner"));
+    await write(owner, "[name=password]", "a sentence of five words");
+    await write(owner, "[name=code]", await owner.code());
+    return admitted(page, () => page.keyboard.press("Enter"));
+  }, "the owner can't sign in");
   await page.waitForURL(own("/"));
 
   // Issue a key: the page that a link leads to begins at its first stop.
@@ -137,7 +139,7 @@ await story(async (somebody) => {
   await to(operator, "#traffic .scroll");
   await operator.page.evaluate(() => { document.activeElement.dataset.before = "yes"; });
   await operator.page.waitForSelector("[data-before]", { state: "detached" });
-  await operator.page.waitForFunction(() => document.activeElement.matches("#traffic .scroll") && document.activeElement === document.querySelectorAll("#traffic .scroll")[1], null, { timeout: 20000 });
+  await operator.page.waitForFunction(() => document.activeElement.matches("#traffic .scroll") && document.activeElement === document.querySelectorAll("#traffic .scroll")[1]);
   check((await unseen(operator.page)) === "", "the focus can't be seen after the page renewed itself");
 
   // It leaves a phone's rows where they were moved, and stays where it can't renew itself.

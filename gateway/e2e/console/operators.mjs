@@ -1,15 +1,15 @@
 // An operator comes in by an invitation, makes a policy stricter with its impact in sight
 // and rolls it back, limits a merchant, resolves an exception, and invites somebody whose
 // role may do none of it.
-import { check, story } from "./people.mjs";
+import { card, check, mail, story, until } from "./people.mjs";
 
-const { OPERATOR_URL, API_URL, SANDBOX_URL, MERCHANT, KEY } = process.env;
+const { OPERATOR_URL, API_URL, SANDBOX_URL, MERCHANT, TEST_KEY } = process.env;
 const at = (path) => new URL(OPERATOR_URL).origin + path;
 
 // pay makes a payment and pays another amount, which waits for a person.
 const pay = async (reference) => {
   const post = async (url, body) => (await fetch(url, { method: "POST", body: JSON.stringify(body) })).json();
-  const wanted = { secret_key: KEY, merchant_id: MERCHANT, amount: 50000, payer_email: "payer@example.com", external_id: reference };
+  const wanted = { secret_key: TEST_KEY, merchant_id: MERCHANT, amount: 50000, payer_email: "payer@example.com", external_id: reference };
   const created = await post(`${API_URL}/payments/create`, wanted);
   check(created.success, `the payment is refused: ${JSON.stringify(created)}`);
   await post(`${SANDBOX_URL}/pay`, { url: created.data.checkout_url, amount: 40000 });
@@ -95,15 +95,15 @@ await story(async (somebody) => {
   await page.fill("main [name=reason]", "a deposit");
   await page.click("main form button");
   await page.waitForURL(/waiting/);
-  check(await page.isVisible("text=You asked for it: another operator decides."), "it does not say who decides");
-  check((await page.locator("form[action='/waiting/adjustments']").count()) === 0, "who asked for it may approve it");
+  check(await page.isVisible(`${card} >> text=You asked for it: another operator decides.`), "it does not say who decides");
+  check((await page.locator(`${card} >> form[action='/waiting/adjustments']`).count()) === 0, "who asked for it may approve it");
 
   // What was paid wrongly waits; it is found by its reference, and resolved.
-  for (let i = 0; i < 60; i++) {
+  const differs = `${card} >> text=amount_differs`;
+  await until(async () => {
     await page.goto(at("/waiting"));
-    if (await page.isVisible("text=amount_differs")) break;
-    await page.waitForTimeout(500);
-  }
+    return page.isVisible(differs);
+  }, "what was paid wrongly does not wait");
   await operator.seen("operators-waiting");
   await page.goto(at("/find?id=paid-less"));
   await operator.seen("operators-find");
@@ -111,10 +111,10 @@ await story(async (somebody) => {
   await page.waitForURL(/\/movements\//);
   await operator.seen("operators-movement");
   await page.goto(at("/waiting"));
-  await page.fill("[name=resolution]", "the payer has the rest back");
-  await page.click("text=Resolve");
+  await page.fill(`${card} >> [name=resolution]`, "the payer has the rest back");
+  await page.click(`${card} >> text=Resolve`);
   await page.waitForSelector(".notice");
-  check(!(await page.isVisible("text=amount_differs")), "a resolved exception still waits");
+  check(!(await page.isVisible(differs)), "a resolved exception still waits");
 
   for (const path of ["/", "/merchants", `/merchants/${MERCHANT}/money?mode=test`, `/merchants/${MERCHANT}/audit`, "/policies", "/providers", "/providers/payments", "/traffic",
     "/pauses", "/replicas", "/audit"]) {
@@ -125,7 +125,7 @@ await story(async (somebody) => {
   // Somebody else may look, and no more.
   await page.goto(at("/people"));
   await operator.seen("operators-people");
-  await page.fill("form[action='/people'] [name=email]", "reader@example.com");
+  await page.fill("form[action='/people'] [name=email]", mail("reader"));
   await page.click("form[action='/people'] button");
   const link = await page.locator("#secret0").textContent();
   const reader = await somebody("Reader", "id-ID");

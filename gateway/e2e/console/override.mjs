@@ -1,26 +1,16 @@
 // Two operators settle a transfer of which its provider never tells the end: the first
 // one says how it ended and can't confirm it alone, the second one confirms it with a
 // fresh code, and the merchant sees the end. A large credit takes the same two.
-import { check, story } from "./people.mjs";
+import { card, check, mail, story, until } from "./people.mjs";
 
-const { OPERATOR_URL, OWNER_URL, API_URL, MERCHANT, KEY } = process.env;
+const { OPERATOR_URL, OWNER_URL, API_URL, MERCHANT, TEST_KEY } = process.env;
 const at = (path) => new URL(OPERATOR_URL).origin + path;
 const own = (path) => `${new URL(OWNER_URL).origin}/${MERCHANT}/test${path}`;
 const alwaysWrong = "087800001252"; // the simulator's plan: 202, and a wrong amount for ever
 
-// until opens a page again until it shows something.
-const until = async (page, url, shows) => {
-  for (let i = 0; i < 120; i++) {
-    await page.goto(url);
-    if (await page.isVisible(shows)) return;
-    await page.waitForTimeout(500);
-  }
-  throw new Error(`${url} never shows ${shows}: ${await page.locator("main").textContent()}`);
-};
-
 await story(async (somebody) => {
   const answer = await fetch(`${API_URL}/wallet1/transfer/wallet`, {
-    method: "POST", headers: { Authorization: `Bearer ${KEY}`, "Content-Type": "application/json" },
+    method: "POST", headers: { Authorization: `Bearer ${TEST_KEY}`, "Content-Type": "application/json" },
     body: JSON.stringify({ amount: 31000, phone: alwaysWrong, external_id: "unknown-1" }),
   });
   const sent = await answer.json();
@@ -31,7 +21,7 @@ await story(async (somebody) => {
   await first.accept(OPERATOR_URL, "a sentence of five words");
   await first.page.goto(at("/people"));
   await first.does(async () => {
-    await first.page.fill("form[action='/people'] [name=email]", "second@gerbang.test");
+    await first.page.fill("form[action='/people'] [name=email]", mail("second"));
     await first.page.selectOption("form[action='/people'] [name=role]", "finance");
     await first.page.click("form[action='/people'] button");
   }, "#secret0");
@@ -47,7 +37,10 @@ await story(async (somebody) => {
   await owner.seen("override-owner-open");
 
   // The first one says how it ended. It is open as before, and waits for somebody else.
-  await until(first.page, at("/waiting"), "h3:has-text('amount_differs')");
+  await until(async () => {
+    await first.page.goto(at("/waiting"));
+    return first.page.isVisible(`${card} >> h3:has-text('amount_differs')`);
+  }, () => first.page.textContent("main"));
   await first.page.goto(at("/find?id=unknown-1"));
   await first.page.click("h2 >> text=unknown-1");
   await first.page.waitForURL(/\/movements\//);
@@ -101,7 +94,7 @@ await story(async (somebody) => {
   }, "#adjustments");
   await second.page.goto(at("/waiting"));
   await second.seen("override-waiting-credit");
-  await second.does(() => second.page.click("form[action='/waiting/adjustments'] [value=approve]"), ".notice");
+  await second.does(() => second.page.click(`${card} >> form[action='/waiting/adjustments'] >> [value=approve]`), ".notice");
   await owner.page.goto(own("/balance"));
   check((await owner.page.textContent("main")).includes("Rp200.000.000"), "what two operators credited is not the merchant's");
   await owner.seen("override-owner-balance");
@@ -109,7 +102,7 @@ await story(async (somebody) => {
   // The audit names both.
   await first.page.goto(at(`/merchants/${MERCHANT}/audit`));
   await first.seen("override-audit");
-  for (const [action, who] of [["movement.propose", "operator@gerbang.test"], ["movement.confirm", "second@gerbang.test"]]) {
+  for (const [action, who] of [["movement.propose", mail("operator")], ["movement.confirm", mail("second")]]) {
     check(await first.page.isVisible(`tr:has-text("${action}"):has-text("${who}")`), `the audit has no ${action} of ${who}: ${await first.page.textContent("main")}`);
   }
 });

@@ -3,6 +3,35 @@
 import { createHmac } from "node:crypto";
 import { findings, launch, screenshot, views, viewsOf } from "gerbang-browser";
 
+const { STORY, MERCHANT } = process.env;
+
+// mail is the address of somebody in this story: all stories are played at one gateway.
+export const mail = (who) => `${who}-${STORY}@gerbang.test`;
+
+// card is a part of the operators' page of what waits that is about this story's merchant.
+export const card = `section.card:has(a[href="/merchants/${MERCHANT}"])`;
+
+// patience bounds every wait: it only ends a story that hangs.
+const patience = 120_000;
+
+// until tries again, twice a second, until it is true.
+export const until = async (met, what) => {
+  for (const end = Date.now() + patience; !(await met());) {
+    if (Date.now() > end) throw new Error(typeof what === "function" ? await what() : what);
+    await new Promise((next) => setTimeout(next, 500));
+  }
+};
+
+// admitted sends a form with a password, and tells whether it was looked at: few are at a time, and the people of all
+// stories come at once.
+export const admitted = async (page, send) => {
+  const answered = page.waitForResponse((answer) => answer.request().method() === "POST");
+  await send();
+  const answer = await answered;
+  check(answer.status() < 400 || answer.status() === 429, `${answer.url()} is answered ${answer.status()}: ${await page.textContent("main")}`);
+  return answer.status() !== 429;
+};
+
 // step is the number of this moment's time step of codes.
 const step = () => Math.floor(Date.now() / 30000);
 
@@ -18,9 +47,12 @@ const codeOf = (secret, at) => {
   return String((digest.readUInt32BE(offset) & 0x7fffffff) % 1000000).padStart(6, "0");
 };
 
+// judged are the pages that were judged.
+const judged = new Set();
+
 export class Person {
-  constructor(page, name) {
-    Object.assign(this, { page, name, used: 0, problems: [] });
+  constructor(page, name, locale) {
+    Object.assign(this, { page, name, locale, used: 0, problems: [] });
     page.on("console", (m) => m.type() === "error" && !/status of 4\d\d/.test(m.text()) && this.problems.push(`${page.url()}: ${m.text()}`));
     page.on("pageerror", (error) => this.problems.push(`${page.url()}: ${error}`));
     page.on("dialog", (dialog) => dialog.accept());
@@ -28,25 +60,21 @@ export class Person {
 
   // code is one that was not used yet: each counts once, and the next one counts already.
   async code() {
-    for (;;) {
-      const now = step();
-      const at = Math.max(now, this.used + 1);
-      if (at <= now + 1) {
-        this.used = at;
-        return codeOf(this.secret, at);
-      }
-      await this.page.waitForTimeout(500);
-    }
+    await until(() => this.used <= step(), "the next code never counts");
+    this.used = Math.max(step(), this.used + 1);
+    return codeOf(this.secret, this.used);
   }
 
   async accept(url, password) {
-    await this.page.goto(url);
-    await this.seen("invitation");
-    this.secret = await this.page.locator("[data-factor]").textContent();
-    await this.page.fill("[name=name]", this.name);
-    await this.page.fill("[name=password]", password);
-    await this.page.fill("[name=code]", await this.code());
-    await this.page.click("main form button");
+    await until(async () => {
+      await this.page.goto(url);
+      await this.seen("invitation");
+      this.secret = await this.page.locator("[data-factor]").textContent();
+      await this.page.fill("[name=name]", this.name);
+      await this.page.fill("[name=password]", password);
+      await this.page.fill("[name=code]", await this.code());
+      return admitted(this.page, () => this.page.click("main form button"));
+    }, `${this.name} can't come in`);
     await this.page.waitForSelector(".codes");
     await this.seen("codes");
     await this.page.click("main a.button");
@@ -76,8 +104,10 @@ export class Person {
     return true;
   }
 
-  // seen judges the page in its views. One behind another's may be drawn no more, and what is not drawn can't be clicked.
+  // seen judges a page at the story's first visit in a language, in its views. One behind another's may be drawn no more, and what is not drawn can't be clicked.
   async seen(name) {
+    if (judged.has(this.locale + name)) return;
+    judged.add(this.locale + name);
     await this.page.bringToFront();
     for (const { name: view, viewport, colorScheme } of viewsOf(name)) {
       await this.show({ viewport, colorScheme });
@@ -110,8 +140,8 @@ export const story = async (play) => {
     const people = [];
     const somebody = async (name, locale = "en-US") => {
       const context = await browser.newContext({ locale });
-      context.setDefaultTimeout(90000); // machines of tests are busy
-      const person = new Person(await context.newPage(), name);
+      context.setDefaultTimeout(patience);
+      const person = new Person(await context.newPage(), name, locale);
       people.push(person);
       return person;
     };

@@ -1,7 +1,7 @@
 // An operator replaces a provider while merchants use it: confirms two versions that
 // another operator approved, puts one in force after the other, and rolls back. No call
 // fails.
-import { check, story } from "./people.mjs";
+import { check, mail, story, until } from "./people.mjs";
 
 const { OPERATOR_URL, API_URL, MERCHANT, KEY } = process.env;
 const at = (path) => new URL(OPERATOR_URL).origin + path;
@@ -27,14 +27,12 @@ await story(async (somebody) => {
   // runs opens the provider's page until every replica runs a version, under calls.
   const runs = async (version) => {
     const fact = `dl.facts dd:text-is("${version}")`;
-    for (let i = 0; ; i++) {
+    await until(async () => {
       await page.goto(at("/providers/payments"));
-      if ((await page.isVisible(fact)) && (await page.locator("h1 .badge.good").count()) === 1 && (await page.locator("text=another version").count()) === 0) break;
-      check(i < 120, `${version} does not run: ${await page.textContent("main")}`);
-      await page.waitForTimeout(500);
-    }
+      return (await page.isVisible(fact)) && (await page.locator("h1 .badge.good").count()) === 1 && (await page.locator("text=another version").count()) === 0;
+    }, async () => `${version} does not run: ${await page.textContent("main")}`);
     const before = calls;
-    while (calls < before + 10) await page.waitForTimeout(100);
+    await until(() => calls >= before + 10, "no more calls are made");
   };
 
   await operator.accept(OPERATOR_URL, "a sentence of five words");
@@ -70,6 +68,6 @@ await story(async (somebody) => {
   await page.goto(at("/audit"));
   await operator.seen("replace-audit");
   for (const action of ["plugin.confirm", "plugin.activate", "plugin.rollback"]) {
-    check(await page.isVisible(`tr:has-text("${action}"):has-text("operator@gerbang.test")`), `the audit has no ${action}: ${await page.textContent("main")}`);
+    check(await page.isVisible(`tr:has-text("${action}"):has-text("${mail("operator")}")`), `the audit has no ${action}: ${await page.textContent("main")}`);
   }
 });

@@ -13,7 +13,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 )
 
-// TestAProviderIsReplaced plays replace.mjs, which judges every page as TestAMerchantsOwner
+// TestAProviderIsReplaced plays replace.mjs, which judges every page as TestConsoles
 // does, on a gateway whose approvals need two operators.
 func TestAProviderIsReplaced(t *testing.T) {
 	t.Parallel()
@@ -30,7 +30,7 @@ func TestAProviderIsReplaced(t *testing.T) {
 		approve(t, d, g, version)
 	}
 	if out := b.Run(t, "replace.mjs", []string{
-		"OPERATOR_URL=" + invite(t, d, g), "API_URL=" + g.APIURL, "MERCHANT=" + shop.MerchantID, "KEY=" + shop.Key,
+		"STORY=replace", "OPERATOR_URL=" + invite(t, d, g), "API_URL=" + g.APIURL, "MERCHANT=" + shop.MerchantID, "KEY=" + shop.Key,
 	}); out != "" {
 		t.Errorf("what is wrong with the pages:\n%s", strings.TrimSpace(out))
 	}
@@ -72,7 +72,7 @@ func invite(t *testing.T, d *harness.Deployment, g *harness.Program) string {
 	var invited struct {
 		URL string `json:"url"`
 	}
-	g.MustRun(t, "", &invited, "operator", "invite", "operator@gerbang.test", "--role", "admin", "--config", configs[0])
+	g.MustRun(t, "", &invited, "operator", "invite", mail("replace", "operator"), "--role", "admin", "--config", configs[0])
 	link, err := url.Parse(invited.URL)
 	if err != nil {
 		t.Fatal(err)
