@@ -25,10 +25,10 @@ func migrate(ctx context.Context, url string) error {
 	return store.Migrate(ctx, url, slog.New(slog.DiscardHandler))
 }
 
-// database is a migrated database of the test's own.
+// database is a migrated database of the test's own, as long as it runs.
 func database(tb testing.TB) string {
 	tb.Helper()
-	return dbtest.New(tb, store.MigrationsDigest(), migrate)
+	return dbtest.Reused(tb, store.MigrationsDigest(), migrate)
 }
 
 func open(tb testing.TB, url string, options store.Options) *store.Store {

@@ -118,13 +118,26 @@ func TestReusedDatabaseIsAsPrepared(t *testing.T) { //nolint:tparallel // each u
 		return execute(ctx, url, "CREATE TABLE parent (n INT8 PRIMARY KEY); CREATE TABLE child (n INT8 PRIMARY KEY REFERENCES parent (n)); "+
 			"INSERT INTO parent VALUES (1), (2); INSERT INTO child VALUES (1)")
 	}
-	var urls []string
-	for _, change := range []string{
-		"DELETE FROM child; DELETE FROM parent; INSERT INTO parent VALUES (7); INSERT INTO child VALUES (7)", "UPDATE parent SET n = 3 WHERE n = 2", "DROP TABLE child", "SELECT 1",
+	last := ""
+	for _, x := range []struct {
+		change string
+		again  bool // the database before is used
+	}{
+		{"DELETE FROM child; DELETE FROM parent; INSERT INTO parent VALUES (7); INSERT INTO child VALUES (7)", false},
+		{"UPDATE parent SET n = 3 WHERE n = 2", true},
+		{"DROP TABLE child", true},
+		{"ALTER TABLE child ALTER COLUMN n SET DEFAULT 4", false},
+		{"CREATE FUNCTION f() RETURNS TRIGGER LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'", false},
+		{"ALTER TABLE child ADD CONSTRAINT few CHECK (n < 100)", false},
+		{"INSERT INTO parent SELECT n FROM generate_series(10, 300000) AS s(n)", false},
+		{"SELECT 1", false},
 	} {
-		t.Run(change, func(t *testing.T) {
+		t.Run(x.change, func(t *testing.T) {
 			url := dbtest.Reused(t, "reused "+t.Name()[:len("TestReusedDatabaseIsAsPrepared")], prepare)
-			urls = append(urls, url)
+			if dbtest.Engine(t) == database.PostgreSQL && (url == last) != x.again {
+				t.Errorf("it is %s after %s: a changed schema or many rows alone need another one", url, last)
+			}
+			last = url
 			if n := count(t, url, "SELECT sum(n)::INT8 FROM parent"); n != 3 {
 				t.Errorf("the sum of parents is %d", n)
 			}
@@ -134,13 +147,36 @@ func TestReusedDatabaseIsAsPrepared(t *testing.T) { //nolint:tparallel // each u
 			if err := execute(t.Context(), url, "INSERT INTO child VALUES (9)"); err == nil {
 				t.Error("a child without a parent is let in")
 			}
-			if err := execute(t.Context(), url, change); err != nil {
+			if err := execute(t.Context(), url, x.change); err != nil {
 				t.Fatal(err)
 			}
 		})
 	}
-	if dbtest.Engine(t) == database.PostgreSQL && (urls[0] != urls[1] || urls[1] != urls[2] || urls[2] == urls[3]) {
-		t.Errorf("the databases are %v: a changed schema alone needs another one", urls)
+}
+
+// TestReusedDatabaseHasNoOpenTransactions: what a test has left open ends before the next one has its database.
+func TestReusedDatabaseHasNoOpenTransactions(t *testing.T) { //nolint:tparallel // the second begins where the first has ended
+	t.Parallel()
+	prepare := func(ctx context.Context, url string) error {
+		return execute(ctx, url, "CREATE TABLE held (n INT8 PRIMARY KEY); INSERT INTO held VALUES (1)")
+	}
+	for _, name := range []string{"first", "second"} {
+		t.Run(name, func(t *testing.T) {
+			url := dbtest.Reused(t, "open transactions", prepare)
+			conn, err := pgx.Connect(t.Context(), url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := conn.Exec(t.Context(), "BEGIN; UPDATE held SET n = n + 1"); err != nil {
+				t.Fatal(err)
+			}
+			if n := count(t, url, "SELECT sum(n)::INT8 FROM held"); n != 1 {
+				t.Errorf("%d is held", n)
+			}
+			if name == "second" {
+				conn.Close(t.Context())
+			}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package dbtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -19,9 +20,8 @@ var pool = struct {
 }{free: map[string][]string{}}
 
 // Reused is New with a database of a test before, whose rows are again those that prepare made: with it the console's tests
-// take 0.7 of their processor time.
-// A test that changes the schema needs New. All connections of the test are to be closed when it
-// ends, or at least to write nothing any more.
+// take 0.7 of their processor time. What a test still has open when it ends is closed. A database whose schema a test
+// has changed, or into which it has written much, is dropped.
 func Reused(tb testing.TB, key string, prepare Prepare) string {
 	tb.Helper()
 	s := server(tb)
@@ -44,7 +44,9 @@ func Reused(tb testing.TB, key string, prepare Prepare) string {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupPatience)
 		defer cancel()
 		if err := restore(ctx, url); err != nil { // it is not as it was: no test may have it
-			tb.Logf("dbtest: %s is not used again: %v", name, err)
+			if !errors.Is(err, errChanged) {
+				tb.Logf("dbtest: %s is not used again: %v", name, err)
+			}
 			if err := s.drop(ctx, name); err != nil {
 				tb.Logf("dbtest: %s is left behind: %v", name, err)
 			}
@@ -85,32 +87,69 @@ func (s *Server) dropPool(ctx context.Context) error {
 	return nil
 }
 
-// tables lists those of a test together with those that were saved: one that was dropped is among them.
-const tables = "SELECT DISTINCT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace " +
-	"WHERE c.relkind = 'r' AND n.nspname IN ('public', 'dbtest') ORDER BY 1"
+// tables lists those of a test together with those that were saved: one that was dropped is among them. One in which
+// nothing ever was has nothing to be brought back.
+const tables = "SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace " +
+	"WHERE c.relkind = 'r' AND n.nspname IN ('public', 'dbtest') GROUP BY c.relname HAVING $1 OR count(*) < 2 OR sum(pg_relation_size(c.oid)) > 0 ORDER BY 1"
 
-// save keeps the rows that prepare has made beside the tables.
+// schema is a digest of all that a test may have changed beside rows.
+const schema = `(WITH classes AS (SELECT * FROM pg_class WHERE relnamespace = 'public'::regnamespace)
+	SELECT md5(string_agg(x, ';' ORDER BY x)) FROM (
+	SELECT (oid, relname, relkind)::text FROM classes
+	UNION ALL SELECT (a.attrelid, a.attname, a.atttypid, a.attnotnull)::text FROM pg_attribute a JOIN classes c ON c.oid = a.attrelid
+	UNION ALL SELECT (d.oid, d.adbin)::text FROM pg_attrdef d JOIN classes c ON c.oid = d.adrelid
+	UNION ALL SELECT oid::text FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+	UNION ALL SELECT (t.oid, t.tgenabled)::text FROM pg_trigger t JOIN classes c ON c.oid = t.tgrelid
+	UNION ALL SELECT oid::text FROM pg_proc WHERE pronamespace = 'public'::regnamespace) AS all_of(x))`
+
+// mostLeft is how many bytes of rows, dead ones among them, a database may have and be used again.
+const mostLeft = 8 << 20
+
+// save keeps the rows that prepare has made beside the tables, and what the schema is.
 func save(ctx context.Context, url string) error {
-	return eachTable(ctx, url, "CREATE SCHEMA dbtest;", func(table string) string {
-		return fmt.Sprintf("CREATE TABLE dbtest.%[1]s AS TABLE public.%[1]s;", table)
-	})
-}
-
-// restore brings back the rows that were saved. Foreign keys are not checked meanwhile.
-func restore(ctx context.Context, url string) error {
-	return eachTable(ctx, url, "SET LOCAL session_replication_role = replica;", func(table string) string {
-		return fmt.Sprintf("DELETE FROM public.%[1]s; INSERT INTO public.%[1]s TABLE dbtest.%[1]s;", table)
-	})
-}
-
-// eachTable executes a statement, and others for each table, in one transaction.
-func eachTable(ctx context.Context, url, first string, then func(table string) string) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	rows, err := conn.Query(ctx, tables)
+	first := "CREATE SCHEMA dbtest; CREATE VIEW dbtest.schema AS SELECT " + schema + " AS now; CREATE MATERIALIZED VIEW dbtest.was AS TABLE dbtest.schema;"
+	return eachTable(ctx, conn, true, first, func(table string) string {
+		return fmt.Sprintf("CREATE TABLE dbtest.%[1]s AS TABLE public.%[1]s;", table)
+	})
+}
+
+var errChanged = errors.New("its schema or its size is another one")
+
+// restore ends what the test has left open, refuses a database that is not as it was but for its rows, and brings back
+// the rows that were saved. Foreign keys are not checked meanwhile.
+func restore(ctx context.Context, url string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	for left := true; left; { // who ends holds its rows until it is gone
+		if err := conn.QueryRow(ctx, `SELECT count(pg_terminate_backend(pid)) > 0 FROM pg_stat_activity
+			WHERE datname = current_database() AND pid <> pg_backend_pid()`).Scan(&left); err != nil {
+			return err
+		}
+	}
+	var same bool
+	if err := conn.QueryRow(ctx, `SELECT (SELECT now FROM dbtest.schema) = (SELECT now FROM dbtest.was) AND
+		(SELECT sum(pg_relation_size(oid)) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r') < $1`, mostLeft).Scan(&same); err != nil {
+		return err
+	}
+	if !same {
+		return errChanged
+	}
+	return eachTable(ctx, conn, false, "SET LOCAL session_replication_role = replica;", func(table string) string {
+		return fmt.Sprintf("DELETE FROM public.%[1]s; INSERT INTO public.%[1]s TABLE dbtest.%[1]s;", table)
+	})
+}
+
+// eachTable executes a statement, and others for each table that has rows, or for all, in one transaction.
+func eachTable(ctx context.Context, conn *pgx.Conn, empty bool, first string, then func(table string) string) error {
+	rows, err := conn.Query(ctx, tables, empty)
 	if err != nil {
 		return err
 	}
