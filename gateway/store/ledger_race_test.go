@@ -2,11 +2,14 @@ package store_test
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
@@ -17,6 +20,15 @@ var fleets = map[string][]store.Options{
 	"own commits":                 {{MaxConns: 8, OwnCommits: true}},
 	"two replicas":                {{MaxConns: 8}, {MaxConns: 8}},
 	"two replicas of either sort": {{MaxConns: 8}, {MaxConns: 8, OwnCommits: true}},
+}
+
+// someFleets are all fleets in the long tier, and two of them for each change.
+func someFleets(t *testing.T) map[string][]store.Options {
+	some := map[string][]store.Options{}
+	for _, name := range tier.Sample(t, slices.Sorted(maps.Keys(fleets)), 2) {
+		some[name] = fleets[name]
+	}
+	return some
 }
 
 // together opens the replicas of a payer with a balance.
@@ -32,7 +44,7 @@ func together(t *testing.T, options []store.Options, s *store.Store, url string)
 // TestTheLastRupiah has 200 reservations race for a balance that pays 120.
 func TestTheLastRupiah(t *testing.T) { //nolint:tparallel // each round takes many connections
 	t.Parallel()
-	for name, options := range fleets {
+	for name, options := range someFleets(t) {
 		for charge, held := range map[movement.Charge]money.Amount{movement.Charged: 0, movement.Held: 120} {
 			t.Run(fmt.Sprint(name, ", ", charge), func(t *testing.T) {
 				s, url := payerWith(t, 120, options[0])
@@ -58,7 +70,7 @@ func TestTheLastRupiah(t *testing.T) { //nolint:tparallel // each round takes ma
 // TestOneReferenceIsPaidOnce races equal orders: with money for all, and for one.
 func TestOneReferenceIsPaidOnce(t *testing.T) {
 	t.Parallel()
-	for name, options := range fleets {
+	for name, options := range someFleets(t) {
 		for _, balance := range []money.Amount{1_500, 150_000} {
 			s, url := payerWith(t, balance, options[0])
 			stores := together(t, options, s, url)
@@ -83,7 +95,7 @@ func TestOneReferenceIsPaidOnce(t *testing.T) {
 // TestOneEnd races everything that can end an order.
 func TestOneEnd(t *testing.T) { //nolint:tparallel // each round takes many connections
 	t.Parallel()
-	for name, options := range fleets {
+	for name, options := range someFleets(t) {
 		t.Run(name, func(t *testing.T) {
 			s, url := payerWith(t, 1_000_000, options[0])
 			stores := together(t, options, s, url)

@@ -23,6 +23,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/queue"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 )
 
 func TestMigrateAtOnce(t *testing.T) {
@@ -80,7 +81,7 @@ func TestMigrateGoesOn(t *testing.T) {
 // is, and says what to do.
 func TestMigrateRefusesWhatWasNeverReleased(t *testing.T) {
 	t.Parallel()
-	for _, versions := range [][]int{{1}, {100}, {100, 101, 490}, {100, 499}} {
+	for _, versions := range tier.Sample(t, [][]int{{1}, {100}, {100, 101, 490}, {100, 499}}, 2) {
 		url := dbtest.New(t, "", nil)
 		former(t, url, versions)
 		before := everyTable(t, url)
