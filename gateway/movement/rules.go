@@ -23,9 +23,9 @@ const (
 	NotSubmitted State = "not_submitted" // proven: nothing was sent, and no merchant has read that it is pending
 )
 
-// Returned is what lists go by of a success of which nothing is left, and no state that a
-// movement is in.
-const Returned State = "returned"
+// Returned is what lists go by of a success of which nothing is left. It is no state that a
+// movement is in, so it is none of the constants that a switch must name.
+var Returned State = "returned"
 
 // Of is the state of the movements that a list by this one shows.
 func (s State) Of() State {

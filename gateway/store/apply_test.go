@@ -221,7 +221,7 @@ func TestSupplement(t *testing.T) {
 			if ok, err := apply(t.Context(), s, epoch, change(want)); !ok || err != nil {
 				t.Errorf("of what has a result: %v, %v", ok, err)
 			}
-			if ok, err := apply(t.Context(), s, epoch, record(m, movement.MoneyBack, epoch)); !ok || err != nil {
+			if ok, err := apply(t.Context(), s, epoch, record(byID(t, s, m.ID), movement.MoneyBack, epoch)); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
 			if ok, err := apply(t.Context(), s, epoch, change(want)); ok || err != nil {

@@ -235,7 +235,7 @@ func live(t *testing.T, s *store.Store, dice *rand.Rand, name string) error {
 		}
 		return fmt.Errorf("reserve of %s: %s", name, word)
 	}
-	m.Attempt, m.State, m.Version = 1, movement.Submitting, movement.FirstVersion(1)
+	m.Attempt, m.Sequence, m.State, m.Version = 1, 1, movement.Submitting, movement.FirstVersion(1)
 	for _, to := range [][]movement.State{
 		{}, {movement.Pending}, {movement.Succeeded}, {movement.Pending, movement.Failed}, {movement.NotSubmitted}, {movement.Pending, movement.Succeeded},
 	}[dice.IntN(6)] {
@@ -245,6 +245,7 @@ func live(t *testing.T, s *store.Store, dice *rand.Rand, name string) error {
 		}
 		m.State = to
 		m.Version++
+		m.Sequence++
 	}
 	if m.State == movement.Succeeded && dice.IntN(2) == 0 {
 		ok, err := apply(t.Context(), s, m.CreatedAt.Add(time.Minute), reversal(m))

@@ -158,7 +158,7 @@ func TestReversalOnce(t *testing.T) {
 	for _, charge := range []movement.Charge{movement.Charged, movement.Held} {
 		s, _ := payerWith(t, 10_000, store.Options{MaxConns: 8})
 		m := reserve(t, s, order("ORD/1", charge))
-		if ok, err := apply(t.Context(), s, epoch, reversal(m)); ok || err != nil {
+		if ok, err := apply(t.Context(), s, epoch, reversal(m)); ok || err == nil {
 			t.Errorf("what is not done: %v, %v", ok, err)
 		}
 		change := posted(m, movement.Succeeded)
