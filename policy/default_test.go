@@ -155,7 +155,7 @@ func TestTiersAndQuotas(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			assertLimits(t, limits, Limits{Rates: []Rate{want.rate}, Quotas: quotas, Version: set.Version()})
+			assertLimits(t, limits, Limits{Rates: []Rate{want.rate}, Quotas: quotas, RepeatWithin: DefaultRepeat, Version: set.Version()})
 		}
 	}
 }

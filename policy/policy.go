@@ -113,7 +113,7 @@ type Limits struct {
 	Quotas    []Quota
 	Markup    Markup
 	Transfers TransferLimits
-	// RepeatWithin is for how long a transfer without a reference that equals an earlier one is taken for that one.
+	// RepeatWithin is for how long a transfer without a reference is refused that equals an earlier one; zero for never.
 	RepeatWithin time.Duration
 	// Version is the set that answered.
 	Version Version

@@ -37,7 +37,7 @@ func inputSchema() map[string]any {
 			"transfers": record("The merchant's own payout limits that hold now.", map[string]any{
 				"day":             flow("Of a day."),
 				"destination_day": flow("Of a day, to one destination."),
-				"repeat_within":   text("For how long equal transfers without a reference are one, such as 10m0s."),
+				"repeat_within":   text("For how long a transfer without a reference is refused that equals an earlier one, such as 10m0s; 0s for never."),
 			}),
 		}),
 		"mode": text("live or test."),

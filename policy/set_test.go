@@ -63,7 +63,7 @@ func TestOwnLimits(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		c.want.Version = set.Version()
+		c.want.Version, c.want.RepeatWithin = set.Version(), DefaultRepeat
 		assertLimits(t, got, c.want)
 	}
 }

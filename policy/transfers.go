@@ -21,8 +21,13 @@ type Outflow struct {
 	Count  *int64
 }
 
-// MaxRepeat bounds how long equal transfers without a reference count as one.
-const MaxRepeat = 24 * time.Hour
+const (
+	// DefaultRepeat is for how long a transfer without a reference is refused that equals an earlier one, unless the policy
+	// says otherwise.
+	DefaultRepeat = 10 * time.Minute
+	// MaxRepeat bounds what a policy may say.
+	MaxRepeat = 24 * time.Hour
+)
 
 // readTransfers reads {"day": {"amount": n, "count": n}, "destination_day": {"amount": n, "count": n}}; each may be
 // missing, and so may all of it. Any other name is refused, because a misspelt one would bound nothing.
@@ -63,10 +68,10 @@ func readOutflow(value ast.Value) (Outflow, error) {
 	return flow, err
 }
 
-// readRepeat reads a duration such as "10m"; nothing is none.
+// readRepeat reads a duration such as "10m"; nothing is [DefaultRepeat].
 func readRepeat(value ast.Value) (time.Duration, error) {
 	if value == nil {
-		return 0, nil
+		return DefaultRepeat, nil
 	}
 	text, _ := value.(ast.String)
 	return parseRepeat(string(text))

@@ -20,8 +20,8 @@ func TestTransfersAreBounded(t *testing.T) {
 	t.Parallel()
 	set := must(t, with(dataFile, transfers))
 	for merchant, want := range map[[2]string]Limits{
-		{"m1", "starter"}: {},
-		{"m2", "growth"}: {Transfers: TransferLimits{
+		{"m1", "starter"}: {RepeatWithin: DefaultRepeat},
+		{"m2", "growth"}: {RepeatWithin: DefaultRepeat, Transfers: TransferLimits{
 			Day: Outflow{Amount: new(int64(9223372036854775807)), Count: new(int64(3))}, DestinationDay: Outflow{Amount: new(int64(5000))},
 		}},
 		{"m9", "growth"}: {RepeatWithin: 90 * time.Minute, Transfers: TransferLimits{

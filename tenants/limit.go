@@ -27,7 +27,7 @@ type Limit struct {
 	// Amount, in rupiah, and Transfers are what may go out in a day; of LimitDay and LimitDestinationDay.
 	Amount    *int64
 	Transfers *int64
-	// RepeatWithin is for how long equal transfers without a reference are one; of LimitRepeatWithin.
+	// RepeatWithin is for how long equal transfers without a reference are refused; of LimitRepeatWithin.
 	RepeatWithin *time.Duration
 	Reason       string
 	SetBy        string // the operator

@@ -72,7 +72,6 @@ type App struct {
 	sender     *callback.Sender
 	lifecycle  *lifecycle.Lifecycle
 	payments   *kind.Payment
-	transfers  *kind.Transfer
 	queries    *query.Queries
 	reconciler *reconcile.Reconciler
 	overrides  *override.Overrides
@@ -217,7 +216,7 @@ func (a *App) wire(ctx context.Context) error {
 	a.edge, err = edge.New(
 		edge.Config{Svc: a.config.Service, PublicURL: a.config.PublicURL, ConsoleURL: a.config.MerchantsConsoleURL, TrustedProxies: trusted, AllowHTTPCallbacks: a.config.AllowHTTPCallbacks},
 		edge.Dependencies{
-			Movements: a.lifecycle, Queries: a.queries, Deliveries: a.transfers, Notifier: a.lifecycle, Checkouts: a.payments, Authenticator: a.directory, PolicyFresh: a.follower.Fresh,
+			Movements: a.lifecycle, Queries: a.queries, Notifier: a.lifecycle, Checkouts: a.payments, Authenticator: a.directory, PolicyFresh: a.follower.Fresh,
 			Admitter: admission.New(a.policy, a.limiter, a.quotas, admission.Config{
 				Location: zone, Namer: decision.NewNamer(a.decisions, replicaNumber(a.replica)), Decisions: a.decided, Log: a.log,
 			}),
@@ -245,7 +244,7 @@ func (a *App) wireMoney(vault *tenants.Vault, mailed func()) {
 	kind.AddCollection(a.lifecycle, a.reconciler)
 	kind.AddOrder(a.lifecycle, a.queries)
 	a.absences = reconcile.NewAbsences(a.lifecycle, a.host, a.store)
-	a.transfers = kind.AddTransfer(a.lifecycle, a.store, a.absences)
+	kind.AddTransfer(a.lifecycle, a.store, a.absences)
 }
 
 // leases are this replica's buckets of a queue.

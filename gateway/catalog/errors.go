@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
 const (
@@ -72,6 +73,8 @@ func gives(op *Operation, code fault.Code) bool {
 		return false // no method that is described
 	case fault.DuplicateReference, fault.InProgress:
 		return creates
+	case fault.DuplicateTransfer:
+		return op.Rules.Kind == manifest.Transfer
 	case fault.InsufficientBalance:
 		return op.Rules.Reserves == movement.ReserveBalance
 	case fault.ProductUnavailable, fault.DestinationInvalid, fault.ProviderRejected:
@@ -173,6 +176,8 @@ func exampleFailure(row fault.Row) object {
 	case fault.DuplicateReference:
 		example["errors"] = []any{object{"field": "amount", "message": "differs from the first request"}}
 		example["external_id"] = "INV/2026/#001"
+	case fault.DuplicateTransfer:
+		example["data"] = object{"refId": "0b0f6a526ef38b0c9d2a0f5b6a1f2c11", "status": "Success", "created_at": exampleTime}
 	case fault.ProviderTimeout:
 		example["external_id"] = "INV/2026/#001"
 	case fault.RateLimited:
@@ -224,6 +229,16 @@ func describeErrors() schemas {
 				"external_id":     text("The reference, where one was given or generated."),
 				"ref_id":          text("The reference, where one was given or generated."),
 				"remaining_quota": object{"type": "integer", "description": "0 with QUOTA_EXCEEDED."},
+				"data": object{
+					"type": "object", "required": []any{"status", "created_at"},
+					"description": "Set with DUPLICATE_TRANSFER: the earlier transfer.",
+					"properties": object{
+						"refId":      text("Its id, of a transfer to a wallet."),
+						"txId":       text("Its id, of a transfer to a bank."),
+						"status":     text("How it stands: Pending or Success."),
+						"created_at": object{"type": "string", "format": "date-time", "description": "When it was made."},
+					},
+				},
 			},
 		},
 	}

@@ -189,7 +189,7 @@ func TestLimitsThatWouldNotHold(t *testing.T) {
 			Name: adminapi.LimitDay, Amount: new(int64(500)), Transfers: new(int64(5)),
 		},
 		"without payout:destination_day; have its rules read input.merchant.transfers.destination_day.count as": {Name: adminapi.LimitDestinationDay, Transfers: new(int64(0))},
-		"without payout:repeat_within; have its rules read input.merchant.transfers.repeat_within as":           {Name: adminapi.LimitRepeatWithin, RepeatWithin: "10m"},
+		"without payout:repeat_within; have its rules read input.merchant.transfers.repeat_within as":           {Name: adminapi.LimitRepeatWithin, RepeatWithin: "20m"},
 		"for every order as it does without price:markup; have its rules read input.merchant.markup as":         {Name: adminapi.LimitMarkup, Markup: new(int64(75))},
 	} {
 		_, err := w.SetLimits(t.Context(), made.MerchantID, adminapi.LimitChange{Reason: "agreed", Limits: []adminapi.NewLimit{limit}})

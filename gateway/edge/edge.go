@@ -27,7 +27,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/kind"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
-	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -46,12 +45,6 @@ type Movements interface {
 	// refused for a limit. False means that nothing is there; an error that is a fault
 	// is the answer to give.
 	Stored(ctx context.Context, r lifecycle.Request) (lifecycle.Answer, bool, error)
-}
-
-// Deliveries gets the receipt of an answer that was written to a caller who was
-// still there.
-type Deliveries interface {
-	Delivered(ctx context.Context, receipt movement.ID)
 }
 
 // Notifier takes what providers say by themselves.
@@ -138,7 +131,6 @@ type Config struct {
 type Dependencies struct {
 	Movements     Movements
 	Queries       Runner
-	Deliveries    Deliveries
 	Notifier      Notifier
 	Checkouts     Checkouts
 	Authenticator Authenticator
@@ -169,7 +161,7 @@ var svcForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,31}$`)
 
 // New makes an edge that serves a snapshot.
 func New(c Config, d Dependencies, s *catalog.Snapshot) (*Edge, error) {
-	if d.Movements == nil || d.Queries == nil || d.Deliveries == nil || d.Notifier == nil || d.Checkouts == nil || d.Authenticator == nil || d.PolicyFresh == nil || d.Admitter == nil || d.Failures == nil {
+	if d.Movements == nil || d.Queries == nil || d.Notifier == nil || d.Checkouts == nil || d.Authenticator == nil || d.PolicyFresh == nil || d.Admitter == nil || d.Failures == nil {
 		return nil, errors.New("edge: a dependency is missing")
 	}
 	c.Svc = cmp.Or(c.Svc, "Svc")

@@ -25,7 +25,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/kind"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
-	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -59,7 +58,6 @@ type house struct {
 	released      []admission.Ticket
 	told          []string
 	reconsidered  []map[string]any
-	delivered     []movement.ID
 	stale         bool // of keys
 	policyStale   bool
 	observed      []string
@@ -158,10 +156,6 @@ func (h *house) Failed(ticket admission.Ticket, request string, code fault.Code,
 	h.told = append(h.told, ticket.DecisionID+" "+request+" "+string(code)+message)
 }
 
-func (h *house) Delivered(_ context.Context, receipt movement.ID) {
-	h.delivered = append(h.delivered, receipt)
-}
-
 func (h *house) Release(_ context.Context, ticket admission.Ticket) {
 	h.released = append(h.released, ticket)
 }
@@ -205,7 +199,7 @@ func build(t testing.TB, change ...func(*edge.Config)) *house {
 
 func (h *house) dependencies() edge.Dependencies {
 	return edge.Dependencies{
-		Movements: h, Queries: h, Deliveries: h, Notifier: h, Checkouts: h, Authenticator: h, Admitter: h, Observer: h,
+		Movements: h, Queries: h, Notifier: h, Checkouts: h, Authenticator: h, Admitter: h, Observer: h,
 		PolicyFresh: func(time.Time) bool { return !h.policyStale },
 		Failures:    limit.NewFailures(),
 		Log:         slog.New(slog.NewJSONHandler(h.log, nil)),

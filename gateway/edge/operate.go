@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net/http"
 
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
-	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
@@ -23,22 +21,10 @@ func (x *exchange) operate(op *catalog.Operation, p *parameters) {
 	if answer.Replayed { // a refusal is repeated, too
 		x.Header().Set("Idempotent-Replayed", "true")
 	}
-	there := x.request.Context().Err() == nil // asked now: who has read an answer may close at once
 	if err != nil {
 		x.fail(x.truthful(err))
 	} else {
 		x.succeed(answer)
-	}
-	if there && answer.Receipt != (movement.ID{}) {
-		x.delivered(answer.Receipt)
-	}
-}
-
-// delivered notes that an answer has reached its caller, as far as a server can
-// know: it was written to one who had not hung up.
-func (x *exchange) delivered(receipt movement.ID) {
-	if http.NewResponseController(x.ResponseWriter).Flush() == nil {
-		x.edge.Deliveries.Delivered(context.WithoutCancel(x.request.Context()), receipt)
 	}
 }
 

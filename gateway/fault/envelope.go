@@ -19,12 +19,13 @@ type Envelope struct {
 	ExternalID     string  `json:"external_id,omitempty"`
 	RefID          string  `json:"ref_id,omitempty"`
 	RemainingQuota *int    `json:"remaining_quota,omitempty"` // 0 with QUOTA_EXCEEDED
+	Data           any     `json:"data,omitempty"`            // the earlier one, with DUPLICATE_TRANSFER
 }
 
 // Envelope is the error as a body. The reference is left out, because the
 // operation decides whether it is an external_id or a ref_id.
 func (e *Error) Envelope(requestID string) Envelope {
-	out := Envelope{Message: e.Message, Code: e.Code, RequestID: requestID, Errors: e.Fields, Sent: e.Sent, Retry: e.Retry}
+	out := Envelope{Message: e.Message, Code: e.Code, RequestID: requestID, Errors: e.Fields, Sent: e.Sent, Retry: e.Retry, Data: e.Data}
 	if !e.RetryAt.IsZero() {
 		// Rounded up: a request at that second is not too early.
 		out.RetryAt = e.RetryAt.Add(time.Second - 1).UTC().Truncate(time.Second).Format(time.RFC3339)

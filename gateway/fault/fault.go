@@ -29,6 +29,8 @@ type Error struct {
 	RetryAfter time.Duration
 	// Reference is the external_id or ref_id to echo, when one was given or made.
 	Reference string
+	// Data is what the error is about, as JSON; nil for nothing.
+	Data any
 
 	cause error
 }

@@ -16,6 +16,7 @@ const (
 	UnsupportedMediaType Code = "UNSUPPORTED_MEDIA_TYPE"
 	PayloadTooLarge      Code = "PAYLOAD_TOO_LARGE"
 	DuplicateReference   Code = "DUPLICATE_REFERENCE"
+	DuplicateTransfer    Code = "DUPLICATE_TRANSFER"
 	InProgress           Code = "IN_PROGRESS"
 	InsufficientBalance  Code = "INSUFFICIENT_BALANCE"
 	ProductUnavailable   Code = "PRODUCT_UNAVAILABLE"
@@ -74,6 +75,7 @@ var Table = []Row{
 	{UnsupportedMediaType, 415, SentNo, RetryAfterChange, "The body is not a JSON object and was declared as something else."},
 	{PayloadTooLarge, 413, SentNo, RetryAfterChange, "The body is larger than 64 KiB."},
 	{DuplicateReference, 409, SentNo, RetryNever, "The reference was used before with a different request; errors names the fields that differ."},
+	{DuplicateTransfer, 409, SentNo, RetryAfterChange, "An equal transfer without a reference was made a moment ago; data names it. With an external_id it is another transfer."},
 	{InProgress, 409, SentNo, RetryLater, "The same payment, collection or transfer is being created at this moment, or no free amount is left."},
 	{InsufficientBalance, 402, SentNo, RetryLater, "The prepaid balance is too low."},
 	{ProductUnavailable, 422, SentNo, RetryLater, "The product is switched off, or has no price that holds."},

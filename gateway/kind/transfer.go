@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -29,108 +30,51 @@ type Transfer struct {
 
 	lifecycle *lifecycle.Lifecycle
 	register  TransferRegister
-
-	// HeardWithin is how long a transfer without a reference waits to learn that the
-	// answer of an equal one was delivered: who has read an answer may send the next
-	// before that is noted.
-	HeardWithin time.Duration
 }
 
-// TransferRegister finds and marks transfers that their callers gave no reference.
-// LastEqual is the newest one of a fingerprint, or movement.ErrNotFound; Deliver
-// notes that a movement's answer has reached its caller.
+// TransferRegister finds transfers that their callers gave no reference: LastEqual is the
+// newest one of a fingerprint, or movement.ErrNotFound.
 type TransferRegister interface {
 	LastEqual(ctx context.Context, owner movement.Owner, kind manifest.Kind, fingerprint string) (movement.Movement, error)
-	Deliver(ctx context.Context, id movement.ID) error
 }
 
 // AddTransfer has transfers run.
 func AddTransfer(l *lifecycle.Lifecycle, register TransferRegister, absences lifecycle.AbsenceProver) *Transfer {
-	k := &Transfer{AbsenceProver: absences, lifecycle: l, register: register, HeardWithin: heardWithin}
+	k := &Transfer{AbsenceProver: absences, lifecycle: l, register: register}
 	l.Add(manifest.Transfer, k)
 	return k
 }
 
-// Draft takes the amount of the request. A transfer without a reference gets one:
-// that of the equal transfer whose answer its caller can't have, or the next. Of two
-// at once one gets it.
-func (k *Transfer) Draft(ctx context.Context, r lifecycle.Request, draft *movement.Movement) (err error) {
+// Draft takes the amount of the request. A transfer without a reference gets one at its
+// reservation.
+func (k *Transfer) Draft(_ context.Context, r lifecycle.Request, draft *movement.Movement) (err error) {
 	if draft.Amount, err = r.Operation.AmountOf(r.Body); err != nil {
 		return err
 	}
-	if draft.Request, err = r.Operation.Canonical(r.Body); err != nil || draft.Reference != "" {
-		return err
+	if draft.Reference == "" {
+		draft.Fingerprint, draft.RepeatWithin, draft.Attempt = movement.UnnamedMark, r.Limits.RepeatWithin, 1
 	}
-	sum := sha256.Sum256(draft.Request)
-	draft.Fingerprint = movement.UnnamedMark + hex.EncodeToString(sum[:16]) + "-"
-	draft.Reference, err = k.nextReference(ctx, r, *draft)
+	draft.Request, err = r.Operation.Canonical(r.Body)
 	return err
 }
 
-const (
-	// sameFor is how long a transfer without a reference is taken for an equal one whose
-	// answer never reached its caller.
-	sameFor     = 24 * time.Hour
-	heardWithin = 2 * time.Second
-	// hearFirst and hearEvery say how often it is looked whether an answer was delivered.
-	hearFirst = 5 * time.Millisecond
-	hearEvery = 100 * time.Millisecond
-)
-
-// nextReference is the reference of a transfer that its caller gave none: that of an
-// equal one, or the one after it.
-func (k *Transfer) nextReference(ctx context.Context, r lifecycle.Request, draft movement.Movement) (string, error) {
-	now := k.lifecycle.Now()
-	waiting, stop := context.WithTimeout(ctx, k.HeardWithin)
-	defer stop()
-	for pause := hearFirst; ; pause = min(2*pause, hearEvery) {
-		last, err := k.register.LastEqual(ctx, draft.Key.Owner, draft.Kind, draft.Fingerprint)
-		if errors.Is(err, movement.ErrNotFound) {
-			return draft.Fingerprint + fmt.Sprintf("%08d", 1), nil
-		}
-		if err != nil {
-			return "", lifecycle.Unjudged(r, draft, err)
-		}
-		age := max(0, now.Sub(last.CreatedAt)) // the replica that made it may be ahead of this one
-		switch {
-		case !last.State.Final(), last.State == movement.Succeeded && age < r.Limits.RepeatWithin:
-			return last.Reference, nil
-		case last.Delivered, age >= sameFor:
-			return referenceAfter(last)
-		}
-		select {
-		case <-waiting.Done(): // its caller hung up
-			return last.Reference, nil
-		case <-time.After(pause):
-		}
+// Fingerprint is what two transfers without a reference have in common that are equal:
+// where they go, and all of their requests but the words for that, the holder's name and
+// the reference.
+func Fingerprint(op *catalog.Operation, draft movement.Movement, destination string) (string, error) {
+	var body map[string]json.RawMessage
+	if err := json.Unmarshal(draft.Body(), &body); err != nil {
+		return "", fmt.Errorf("transfer: fingerprint: %w", err)
 	}
-}
-
-// referenceAfter is the reference of a transfer that equals another and is not that.
-func referenceAfter(last movement.Movement) (string, error) {
-	var number int
-	if _, err := fmt.Sscanf(last.Reference[len(last.Fingerprint):], "%d", &number); err != nil {
-		return "", fmt.Errorf("transfer: reference %q: %w", last.Reference, err)
+	for _, name := range append(op.DestinationFields(), op.HolderField(), op.ReferenceField()) {
+		delete(body, name)
 	}
-	return last.Fingerprint + fmt.Sprintf("%08d", number+1), nil
-}
-
-// Delivered notes that the answer to a transfer without a reference has reached its
-// caller: an equal one is another transfer from then on. It tries for as long as an
-// equal one would be taken for it, and returns as soon as none waits for that any more.
-func (k *Transfer) Delivered(ctx context.Context, receipt movement.ID) {
-	waited, stop := context.WithTimeout(ctx, k.HeardWithin)
-	defer stop()
-	patience := k.lifecycle.Patience
-	patience.For = sameFor
-	_, err := lifecycle.ToTheEnd(waited, k.lifecycle.Log, func(ctx context.Context) (struct{}, error) {
-		return lifecycle.Persist(ctx, patience, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, k.register.Deliver(ctx, receipt)
-		})
-	})
+	rest, err := json.Marshal(body) // by name
 	if err != nil {
-		k.lifecycle.Log.WarnContext(ctx, "an answer's delivery is not noted yet: an equal transfer gets the same until it is", "movement", receipt.String(), "error", err)
+		return "", fmt.Errorf("transfer: fingerprint: %w", err)
 	}
+	sum := sha256.Sum256([]byte(movement.DestinationDigest(draft.Provider, destination) + "\x00" + draft.Amount.String() + "\x00" + string(rest)))
+	return movement.UnnamedMark + hex.EncodeToString(sum[:16]) + "-", nil
 }
 
 // Prepare asks who the recipient is and what the transfer costs, and counts it
@@ -142,8 +86,7 @@ func (k *Transfer) Prepare(ctx context.Context, r lifecycle.Request, draft *move
 	op := r.Operation
 	destination := op.DestinationOf(r.Body)
 	if !op.Quote {
-		draft.Usage = k.usage(r, *draft, destination)
-		return "", nil
+		return "", k.count(r, draft, destination)
 	}
 	quoted := k.lifecycle.Providers.Quote(ctx, r.Use(), sdk.Quote{
 		Operation: op.Path, RequestID: r.RequestID, Connection: c.Connection,
@@ -163,11 +106,23 @@ func (k *Transfer) Prepare(ctx context.Context, r lifecycle.Request, draft *move
 			return "", err
 		}
 	}
-	draft.Usage = k.usage(r, *draft, cmp.Or(quoted.Destination, destination))
+	if err := k.count(r, draft, cmp.Or(quoted.Destination, destination)); err != nil {
+		return "", err
+	}
 	if theirs := quoted.Cost - quoted.Price; quoted.Cost != 0 && theirs != quoted.Fee {
 		remark = "told a fee of " + quoted.Fee.String() + ", the provider takes " + theirs.String()
 	}
 	return remark, nil
+}
+
+// count has the draft counted by its destination, as the provider writes it: against
+// payout limits, and among equal ones.
+func (k *Transfer) count(r lifecycle.Request, draft *movement.Movement, destination string) (err error) {
+	if draft.Unnamed() {
+		draft.Fingerprint, err = Fingerprint(r.Operation, *draft, destination)
+	}
+	draft.Usage = k.usage(r, *draft, destination)
+	return err
 }
 
 // orNothing is null for rules where nobody knows.
@@ -196,13 +151,71 @@ func (k *Transfer) usage(r lifecycle.Request, draft movement.Movement, destinati
 	return usage
 }
 
-// Reserve counts the transfer against payout limits.
+// Reserve counts the transfer against payout limits. One without a reference is numbered
+// among its equals: it takes the number behind the newest, which was judged before. The
+// number is part of the movement's key, so of several at once, on whatever replicas, one
+// gets it. The others are judged by that one.
 func (k *Transfer) Reserve(ctx context.Context, _ *catalog.Operation, draft movement.Movement, reserve lifecycle.Reserving) (movement.Movement, bool, error) {
-	m, ours, err := reserve(ctx, draft)
-	if limit, limited := errors.AsType[*movement.LimitError](err); limited {
-		err = beyond(limit).WithReference(draft.CallersReference())
+	within := draft.RepeatWithin
+	draft.RepeatWithin = 0
+	for {
+		if draft.Unnamed() {
+			var err error
+			if draft.Reference, err = k.nextReference(ctx, draft, within); err != nil {
+				return movement.Movement{}, false, err
+			}
+		}
+		m, ours, err := reserve(ctx, draft)
+		if limit, limited := errors.AsType[*movement.LimitError](err); limited {
+			err = beyond(limit).WithReference(draft.CallersReference())
+		}
+		if ours || err != nil || !draft.Unnamed() {
+			return m, ours, err
+		}
 	}
-	return m, ours, err
+}
+
+// nextReference is the reference of a transfer that its caller gave none: the one after
+// that of the newest equal one. Where that was made within a time and has neither failed
+// nor been proven unsent, it is DUPLICATE_TRANSFER, or IN_PROGRESS.
+func (k *Transfer) nextReference(ctx context.Context, draft movement.Movement, within time.Duration) (string, error) {
+	last, err := k.register.LastEqual(ctx, draft.Key.Owner, draft.Kind, draft.Fingerprint)
+	if errors.Is(err, movement.ErrNotFound) {
+		return draft.Fingerprint + fmt.Sprintf("%08d", 1), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if age := draft.CreatedAt.Sub(last.CreatedAt); max(0, age) < within { // the replica that made it may be ahead of this one
+		if err := k.repeats(ctx, last, age); err != nil {
+			return "", err
+		}
+	}
+	var number int
+	if _, err := fmt.Sscanf(last.Reference[len(last.Fingerprint):], "%d", &number); err != nil {
+		return "", fmt.Errorf("transfer: reference %q: %w", last.Reference, err)
+	}
+	return last.Fingerprint + fmt.Sprintf("%08d", number+1), nil
+}
+
+// repeats is the error of a transfer that equals an earlier one, nil where nothing came of
+// that. The answer tells its status, so it is a promise.
+func (k *Transfer) repeats(ctx context.Context, earlier movement.Movement, age time.Duration) error {
+	op, err := k.lifecycle.Shown(earlier)
+	if err != nil {
+		return err
+	}
+	if earlier, err = k.lifecycle.Promised(ctx, op, earlier); err != nil {
+		return err
+	}
+	if earlier.State == movement.Failed || earlier.State == movement.NotSubmitted || earlier.Gone() {
+		return nil
+	}
+	duplicate := fault.Newf(fault.DuplicateTransfer,
+		"An equal transfer was made %s ago and is %s; data names it. Nothing was sent. If this is to be another transfer, give it an external_id.",
+		max(age, 0).Truncate(time.Second), op.Rules.Status(earlier))
+	duplicate.Data = named(op, earlier).SetText("status", op.Rules.Status(earlier)).SetTime("created_at", earlier.CreatedAt).JSON()
+	return duplicate
 }
 
 // beyond is the error of a transfer that a payout limit does not allow.
@@ -221,9 +234,6 @@ func beyond(limit *movement.LimitError) *fault.Error {
 // gateway knows it tells that which the response has.
 func (k *Transfer) Answer(op *catalog.Operation, m movement.Movement) (lifecycle.Answer, error) {
 	var answer lifecycle.Answer
-	if m.Unnamed() {
-		answer.Receipt = m.ID
-	}
 	if m.State == movement.Failed {
 		refusal := m.Refusal
 		if refusal == nil {
@@ -262,14 +272,20 @@ func (k *Transfer) Describe(asked, op *catalog.Operation, m movement.Movement) l
 	return lifecycle.Answer{Data: describeTransfer(asked, op, m).JSON()}
 }
 
-func describeTransfer(asked, op *catalog.Operation, m movement.Movement) *lifecycle.Object {
+// named begins an object with our name of a transfer: refId or txId, whichever the answer
+// of its operation has.
+func named(op *catalog.Operation, m movement.Movement) *lifecycle.Object {
 	o := &lifecycle.Object{}
 	for _, name := range []string{"refId", "txId"} {
 		if op.Answers(name) {
 			o.SetText(name, m.ID.Compact())
 		}
 	}
-	return o.Set("external_id", externalID(m)).SetNumber("amount", int64(m.Amount)).SetNumber("fee", int64(m.Fee)).SetText("status", op.Rules.Status(m)).
+	return o
+}
+
+func describeTransfer(asked, op *catalog.Operation, m movement.Movement) *lifecycle.Object {
+	return named(op, m).Set("external_id", externalID(m)).SetNumber("amount", int64(m.Amount)).SetNumber("fee", int64(m.Fee)).SetText("status", op.Rules.Status(m)).
 		Returned(m).Results(asked, op, m.Result)
 }
 

@@ -155,7 +155,7 @@ func (l *Lifecycle) reserve(ctx context.Context, r Request, draft *movement.Move
 // its reservation will: some upstreams are asked for the price under the name of the
 // purchase.
 func (l *Lifecycle) lookUp(ctx context.Context, r Request, draft *movement.Movement) (taken *movement.Movement, err error) {
-	if !r.Operation.Quote {
+	if !r.Operation.Quote || draft.Unnamed() {
 		return nil, nil //nolint:nilnil // the reservation finds out
 	}
 	existing, err := l.Store.MovementByKey(ctx, draft.Key)
@@ -220,6 +220,9 @@ func (l *Lifecycle) Available(ctx context.Context, r Request, c Connection) erro
 // refuse answers a request that can't be run now, unless its reference has an answer
 // already.
 func (l *Lifecycle) refuse(ctx context.Context, r Request, draft movement.Movement, cause error) (Answer, error) {
+	if draft.Unnamed() {
+		return Answer{}, fault.From(cause)
+	}
 	existing, err := l.Store.MovementByKey(ctx, draft.Key)
 	switch {
 	case err == nil && existing.State != movement.NotSubmitted:
@@ -357,7 +360,7 @@ func (l *Lifecycle) Run(ctx context.Context, r Request) (Answer, error) {
 	}
 	answer, err := run(ctx, r)
 	if err != nil {
-		return Answer{Replayed: answer.Replayed, Earlier: answer.Earlier, Receipt: answer.Receipt}, fault.From(err)
+		return Answer{Replayed: answer.Replayed, Earlier: answer.Earlier}, fault.From(err)
 	}
 	if r.Operation.CancelOf != "" {
 		return answer, nil

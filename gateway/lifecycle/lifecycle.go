@@ -138,9 +138,6 @@ type Answer struct {
 	// Refused says of a query's error that the provider was asked and has refused: its
 	// no is an answer, which uses a quota.
 	Refused bool
-	// Receipt is the movement whose answer's delivery is to be noted once it has
-	// reached its caller, where it is set.
-	Receipt movement.ID
 }
 
 // Notification is an inbound request on a connection's notification route.

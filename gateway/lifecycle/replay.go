@@ -41,8 +41,8 @@ func (l *Lifecycle) repeat(ctx context.Context, op *catalog.Operation, draft, m 
 		answer.Replayed = err == nil
 		return answer, err
 	case movement.AnswerPresent:
-		if now := l.Now(); m.State == movement.Submitting && now.Before(m.SendBy.Add(op.Rules.Timeout)) {
-			return Answer{}, inProgress(m, now)
+		if err := l.underWay(op, m); err != nil {
+			return Answer{}, err
 		}
 		answer, err := l.promise(ctx, op, m)
 		answer.Replayed = err == nil || m.State == movement.Failed
@@ -112,6 +112,27 @@ func (l *Lifecycle) promise(ctx context.Context, op *catalog.Operation, m moveme
 		return Answer{}, nothingSent(m)
 	}
 	return l.kinds[op.Kind].Answer(op, m)
+}
+
+// Promised is a movement as it stands for somebody else than its own caller who is told
+// its status: from then on it is never free again. It is IN_PROGRESS while it may be under
+// way.
+func (l *Lifecycle) Promised(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error) {
+	if m.State != movement.Submitting {
+		return m, nil
+	}
+	if err := l.underWay(op, m); err != nil {
+		return m, err
+	}
+	return l.acknowledge(ctx, op, m)
+}
+
+// underWay is IN_PROGRESS while the first attempt may still be being made.
+func (l *Lifecycle) underWay(op *catalog.Operation, m movement.Movement) error {
+	if now := l.Now(); m.State == movement.Submitting && now.Before(m.SendBy.Add(op.Rules.Timeout)) {
+		return inProgress(m, now)
+	}
+	return nil
 }
 
 // goOn goes on with a first attempt that nobody answered. While it may still be under

@@ -96,7 +96,9 @@ type Payout struct {
 	NameMatch   *bool        // whether the recipient is called as the request says; nil where nobody knows
 	Usage       []Usage      // of payout limits, until it fails
 	Fingerprint string       // of one that its caller gave no reference: equal for equal ones; else ""
-	Delivered   bool         // of such a one: its answer has reached the caller
+	// RepeatWithin is for how long an equal one without a reference is refused; zero once
+	// it is reserved.
+	RepeatWithin time.Duration
 }
 
 // Collected is the part of what is paid by a line of a statement: collections.

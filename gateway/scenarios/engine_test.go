@@ -75,7 +75,6 @@ const (
 	pageSize      = 1000
 	longestName   = 255
 	longestReport = 4 << 10
-	sameFor       = 24 * time.Hour
 )
 
 // ourNames are the properties by which a transfer's status may be asked.
@@ -121,10 +120,6 @@ func (e *Engine) ReadStatement(ctx context.Context, s movement.Statement) error 
 
 func (e *Engine) Checkout(ctx context.Context, id string) (Checkout, error) {
 	return e.payments.Checkout(ctx, id)
-}
-
-func (e *Engine) Delivered(ctx context.Context, receipt movement.ID) {
-	e.transfers.Delivered(ctx, receipt)
 }
 
 // decidesWith has operators' decisions kept by another store.

@@ -25,7 +25,6 @@ type faulty struct {
 	reserve   func(ctx context.Context, do reserving) (movement.Movement, bool, error)
 	move      func(do func() (bool, error)) (bool, error)
 	promise   func(do func() (movement.Movement, error)) (movement.Movement, error)
-	deliver   func(do func() error) error
 	judged    func()                        // sees each look at a reference
 	compared  func()                        // sees each look for an equal transfer
 	down      error                         // of reads, and of the right to ask
@@ -119,14 +118,6 @@ func (f *faulty) Acknowledge(ctx context.Context, m movement.Movement, answer js
 	do := func() (movement.Movement, error) { return f.keeper.Acknowledge(ctx, m, answer) }
 	if f.promise != nil {
 		return f.promise(do)
-	}
-	return do()
-}
-
-func (f *faulty) Deliver(ctx context.Context, id movement.ID) error {
-	do := func() error { return f.keeper.Deliver(ctx, id) }
-	if f.deliver != nil {
-		return f.deliver(do)
 	}
 	return do()
 }

@@ -226,7 +226,7 @@ func TestEveryFaultOnTheDatabase(t *testing.T) { //nolint:tparallel // what foll
 // generous limits stop nothing and are counted.
 func generous() policy.Limits {
 	many, much := new(int64(100)), new(int64(1_000_000))
-	return policy.Limits{Markup: policy.Markup{Default: markup}, Transfers: policy.TransferLimits{
+	return policy.Limits{Markup: policy.Markup{Default: markup}, RepeatWithin: policy.DefaultRepeat, Transfers: policy.TransferLimits{
 		Day: policy.Outflow{Amount: much, Count: many}, DestinationDay: policy.Outflow{Amount: much, Count: many},
 	}}
 }
@@ -253,6 +253,10 @@ func (w *world) plays(c cell) {
 		w.Errorf("answered %v, where it could be promised", first)
 	}
 	w.restart()
+	if c.of == transfers && c.reference == "" {
+		w.judgesUnnamed(c, answers)
+		return
+	}
 	spans := []time.Duration{0, 16 * time.Second, 5 * time.Minute, 3 * time.Hour}
 	if first != nil && first.Sent == fault.SentNo { // when a worker that does not know so would have bought it
 		spans = []time.Duration{5 * time.Minute, 5 * time.Minute}
@@ -267,6 +271,39 @@ func (w *world) plays(c cell) {
 	w.lets(c, 3*time.Hour, answers)
 	answers = append(answers, w.again(c))
 	w.judges(c, answers)
+}
+
+// judgesUnnamed sends equal transfers without a reference while the first may have moved:
+// all are refused. Then it checks that everybody knows the end.
+func (w *world) judgesUnnamed(c cell, answers []said) {
+	w.Helper()
+	w.limits.RepeatWithin = 24 * time.Hour
+	promised := answers[0].word() == "Pending"
+	for _, span := range []time.Duration{0, 16 * time.Second, 5 * time.Minute, 3 * time.Hour} {
+		w.lets(c, span, answers)
+		m, there := w.latest(w.request(""))
+		if !there || m.State == movement.Failed || m.State == movement.NotSubmitted {
+			break
+		}
+		a := w.create("")
+		if a.err == nil || a.err.Code != fault.DuplicateTransfer && a.err.Code != fault.InProgress || a.err.Sent != fault.SentNo {
+			if m, _ = w.latest(w.request("")); m.State != movement.NotSubmitted { // by the question whether it is
+				w.Errorf("an equal one is answered %s (%v), while the first stands at %s", a.word(), a.err, m.State)
+			}
+			break
+		}
+		promised = promised || a.err.Code == fault.DuplicateTransfer
+	}
+	w.lets(c, 3*time.Hour, answers)
+	m, there := w.latest(w.request(""))
+	t, times := w.up.under(nameOfMovement(m.ID))
+	doubtful := times == 1 && t.ends == sdk.StatusDone && c.way.more != 0
+	if w.up.total() != times || times == 1 && doubtful == m.State.Final() || times == 0 && there && m.State != movement.Failed && m.State != movement.NotSubmitted {
+		w.Errorf("at the end it stands at %s; made %d times, and under any name %d times: %+v", m.State, times, w.up.total(), t)
+	}
+	if promised && m.State == movement.NotSubmitted {
+		w.Error("a merchant has read that it is pending, and it is free again")
+	}
 }
 
 func (w *world) again(c cell) said {

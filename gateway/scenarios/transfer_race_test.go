@@ -61,38 +61,37 @@ func TestEqualTransfersAtOnce(t *testing.T) {
 		{"unknown, not made", "Pending", "Pending", 1},
 		{"not sent", notSentLater, "Success", 2}, // it is free again
 	} {
-		for _, reference := range []string{"A", ""} {
-			t.Run(c.way+" "+reference, func(t *testing.T) {
-				t.Parallel()
-				onReplicas(t, transfers, true, func(w *world, engines ...*Engine) {
-					w.limits, w.up.way = generous(), wayNamed(c.way)
-					first, others := w.atOnce(reference, engines...)
-					w.want(first, c.first)
-					if len(others) != clients-1 {
-						w.Errorf("%d others", len(others))
+		const reference = "A"
+		t.Run(c.way+" "+reference, func(t *testing.T) {
+			t.Parallel()
+			onReplicas(t, transfers, true, func(w *world, engines ...*Engine) {
+				w.limits, w.up.way = generous(), wayNamed(c.way)
+				first, others := w.atOnce(reference, engines...)
+				w.want(first, c.first)
+				if len(others) != clients-1 {
+					w.Errorf("%d others", len(others))
+				}
+				for _, a := range others {
+					if a.word() != "IN_PROGRESS no later" || a.err.Reference != reference || a.err.RetryAt.IsZero() {
+						w.Errorf("another is answered %s (%v), to come back at %v", a.word(), a.err, a.err.RetryAt)
 					}
-					for _, a := range others {
-						if a.word() != "IN_PROGRESS no later" || a.err.Reference != reference || a.err.RetryAt.IsZero() {
-							w.Errorf("another is answered %s (%v), to come back at %v", a.word(), a.err, a.err.RetryAt)
-						}
+				}
+				w.addUp()
+				w.up.set(func() { w.up.way.says, w.up.way.unmade = nil, false })
+				for i := range clients {
+					r := w.request(reference)
+					a := w.sends(engines[i%len(engines)], r)
+					w.want(a, c.later)
+					w.truthful(r, a)
+					if again := i > 0 || c.calls == 1; a.replayed != again {
+						w.Errorf("answer %d is a replay: %t", i, a.replayed)
 					}
-					w.addUp()
-					w.up.set(func() { w.up.way.says, w.up.way.unmade = nil, false })
-					for i := range clients {
-						r := w.request(reference)
-						a := w.sends(engines[i%len(engines)], r)
-						w.want(a, c.later)
-						w.truthful(r, a)
-						if again := i > 0 || c.calls == 1; a.replayed != again {
-							w.Errorf("answer %d is a replay: %t", i, a.replayed)
-						}
-					}
-					if w.addUp(); len(w.up.calls) != c.calls {
-						w.Errorf("called %d times", len(w.up.calls))
-					}
-				})
+				}
+				if w.addUp(); len(w.up.calls) != c.calls {
+					w.Errorf("called %d times", len(w.up.calls))
+				}
 			})
-		}
+		})
 	}
 }
 
@@ -126,32 +125,31 @@ func TestDifferentUnderOneReference(t *testing.T) {
 func TestProgressEnds(t *testing.T) {
 	t.Parallel()
 	timeout := time.Duration(transfersOf(bankPath).Timeout)
-	for _, reference := range []string{"A", ""} {
-		t.Run("reference "+reference, func(t *testing.T) {
-			t.Parallel()
-			onBoth(t, transfers, func(w *world) {
-				w.up.before = func(sdk.Call) { panic(crash{}) }
-				w.create(reference)
-				w.restart()
-				r := w.request(reference)
-				w.pass(sendWindow + timeout - time.Millisecond)
-				w.want(w.sends(w.Engine, r), "IN_PROGRESS no later")
-				w.pass(time.Millisecond)
-				a := w.sends(w.Engine, r)
-				w.want(a, "Pending")
-				w.truthful(r, a)
-				w.work(w.keyOfRequest(r).Reference, time.Hour)
-				if m, _ := w.latest(r); m.State != movement.Failed || m.Attempt != 1 {
-					w.Errorf("stands at %s, attempt %d", m.State, m.Attempt)
-				}
-				w.want(w.sends(w.Engine, r), unsentNever)
-				w.wantTold(transferEnds + " Failed")
-				if w.addUp(); w.up.total() != 0 {
-					w.Error("it has moved")
-				}
-			})
+	const reference = "A"
+	t.Run("reference "+reference, func(t *testing.T) {
+		t.Parallel()
+		onBoth(t, transfers, func(w *world) {
+			w.up.before = func(sdk.Call) { panic(crash{}) }
+			w.create(reference)
+			w.restart()
+			r := w.request(reference)
+			w.pass(sendWindow + timeout - time.Millisecond)
+			w.want(w.sends(w.Engine, r), "IN_PROGRESS no later")
+			w.pass(time.Millisecond)
+			a := w.sends(w.Engine, r)
+			w.want(a, "Pending")
+			w.truthful(r, a)
+			w.work(w.keyOfRequest(r).Reference, time.Hour)
+			if m, _ := w.latest(r); m.State != movement.Failed || m.Attempt != 1 {
+				w.Errorf("stands at %s, attempt %d", m.State, m.Attempt)
+			}
+			w.want(w.sends(w.Engine, r), unsentNever)
+			w.wantTold(transferEnds + " Failed")
+			if w.addUp(); w.up.total() != 0 {
+				w.Error("it has moved")
+			}
 		})
-	}
+	})
 }
 
 // TestPausedBeforeItIsSent: a process is stopped between the claim and the call, or
@@ -177,56 +175,55 @@ func TestPausedBeforeItIsSent(t *testing.T) {
 		"told, and looked": {10 * time.Minute, func(w *world, r Request) said { return w.sends(w.replica(w.keeper), r) }, unsentNever, movement.Failed},
 	} {
 		for _, where := range []string{"after the claim", "at the plugin"} {
-			for _, reference := range []string{"A", ""} {
-				t.Run(name+", "+where+" "+reference, func(t *testing.T) {
-					t.Parallel()
-					onBoth(t, transfers, func(w *world) {
-						w.limits = generous()
-						r := w.request(reference)
-						stopped := func() {
-							key := w.keyOfRequest(r).Reference
-							if c.promises == nil {
-								w.work(key, c.span)
-								return
-							}
-							w.work(key, time.Minute)
-							w.want(c.promises(w, r), "Pending")
+			const reference = "A"
+			t.Run(name+", "+where+" "+reference, func(t *testing.T) {
+				t.Parallel()
+				onBoth(t, transfers, func(w *world) {
+					w.limits = generous()
+					r := w.request(reference)
+					stopped := func() {
+						key := w.keyOfRequest(r).Reference
+						if c.promises == nil {
 							w.work(key, c.span)
+							return
 						}
-						if where == "at the plugin" {
-							w.up.before = func(sdk.Call) { w.up.before = nil; stopped() }
-						} else {
-							w.faults.reserve = func(_ context.Context, do reserving) (movement.Movement, bool, error) {
-								m, ours, err := do()
-								if ours {
-									stopped()
-								}
-								return m, ours, err
+						w.work(key, time.Minute)
+						w.want(c.promises(w, r), "Pending")
+						w.work(key, c.span)
+					}
+					if where == "at the plugin" {
+						w.up.before = func(sdk.Call) { w.up.before = nil; stopped() }
+					} else {
+						w.faults.reserve = func(_ context.Context, do reserving) (movement.Movement, bool, error) {
+							m, ours, err := do()
+							if ours {
+								stopped()
 							}
-							w.up.before = func(sdk.Call) {
-								if c.state != movement.Succeeded {
-									w.Error("the plugin is called all the same")
-								}
+							return m, ours, err
+						}
+						w.up.before = func(sdk.Call) {
+							if c.state != movement.Succeeded {
+								w.Error("the plugin is called all the same")
 							}
 						}
-						a := w.sends(w.Engine, r)
-						w.want(a, c.word)
-						w.truthful(r, a)
-						if m, _ := w.latest(r); m.State != c.state || m.Attempt != 1 {
-							w.Errorf("stands at %s, attempt %d", m.State, m.Attempt)
-						}
-						if sent := c.state == movement.Succeeded; sent != (w.up.total() == 1) || sent != (len(w.up.calls) == 1) {
-							w.Errorf("moved %d times", w.up.total())
-						}
-						w.wantListed()
-						w.addUp()
-						w.faults.reserve, w.up.before = nil, nil
-						again := map[movement.State]string{movement.Succeeded: "Success", movement.NotSubmitted: "Success", movement.Failed: unsentNever}[c.state]
-						w.want(w.sends(w.Engine, r), again)
-						w.addUp()
-					})
+					}
+					a := w.sends(w.Engine, r)
+					w.want(a, c.word)
+					w.truthful(r, a)
+					if m, _ := w.latest(r); m.State != c.state || m.Attempt != 1 {
+						w.Errorf("stands at %s, attempt %d", m.State, m.Attempt)
+					}
+					if sent := c.state == movement.Succeeded; sent != (w.up.total() == 1) || sent != (len(w.up.calls) == 1) {
+						w.Errorf("moved %d times", w.up.total())
+					}
+					w.wantListed()
+					w.addUp()
+					w.faults.reserve, w.up.before = nil, nil
+					again := map[movement.State]string{movement.Succeeded: "Success", movement.NotSubmitted: "Success", movement.Failed: unsentNever}[c.state]
+					w.want(w.sends(w.Engine, r), again)
+					w.addUp()
 				})
-			}
+			})
 		}
 	}
 }

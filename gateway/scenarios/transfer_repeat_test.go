@@ -1,12 +1,16 @@
 package scenarios
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
@@ -16,21 +20,6 @@ func idOf(a said) string {
 	var data struct{ RefID, TxID string }
 	_ = json.Unmarshal([]byte(a.data), &data)
 	return data.RefID + data.TxID
-}
-
-// delivers is a transfer without a reference whose answer reaches its caller.
-func (w *world) delivers(pairs ...any) said {
-	w.Helper()
-	a := w.create("", pairs...)
-	if a.receipt == (movement.ID{}) {
-		w.Errorf("%s (%v) has no receipt", a.word(), a.err)
-	}
-	if w.real { // a slow machine's database is waited for
-		defer func(within time.Duration) { w.transfers.HeardWithin = within }(w.transfers.HeardWithin)
-		w.transfers.HeardWithin = time.Minute
-	}
-	w.Delivered(w.Context(), a.receipt)
-	return a
 }
 
 // wantSame checks that a transfer is answered as an earlier one, and that as many
@@ -59,31 +48,59 @@ func (w *world) wantNew(a, earlier said, moved int) {
 	w.wantMoved(moved)
 }
 
-// TestUnnamed: a transfer without a reference that equals an earlier one is that
-// one while its caller can't know of it, and another one otherwise.
+// wantDuplicate checks that a transfer is refused because of an earlier one, which stands at
+// a status, and that as many have moved.
+func (w *world) wantDuplicate(a said, id, status string, moved int) {
+	w.Helper()
+	if w.wantFault(a, fault.DuplicateTransfer, fault.SentNo); a.err == nil {
+		return
+	}
+	data, _ := json.Marshal(a.err.Data)
+	named, m := "", movement.Movement{}
+	if parsed, err := movement.ParseID(id); err == nil {
+		m, err = w.keeper.MovementByID(w.Context(), parsed)
+		if err != nil {
+			w.Fatal(err)
+		}
+		named = fmt.Sprintf(`{"txId":%q,"status":%q,"created_at":%q}`, id, status, lifecycle.Stamp(m.CreatedAt))
+	}
+	if string(data) != named || a.err.Retry != fault.RetryAfterChange || a.replayed || a.err.Reference != "" {
+		w.Errorf("named %s (replayed: %t), want %s", data, a.replayed, named)
+	}
+	if !strings.Contains(a.err.Message, "external_id") || !strings.Contains(a.err.Message, status) {
+		w.Errorf("told %q", a.err.Message)
+	}
+	w.wantMoved(moved)
+}
+
+// TestUnnamed: a transfer without a reference that equals an earlier one is refused within
+// the policy's time, unless that has failed.
 func TestUnnamed(t *testing.T) {
 	t.Parallel()
+	const within = 10 * time.Minute
 	for name, test := range map[string]func(*world){
-		"delivered": func(w *world) {
-			first := w.delivers()
-			second := w.delivers()
+		"at once, and until the time is over": func(w *world) {
+			first := w.create("")
+			w.wantDuplicate(w.create(""), idOf(first), "Success", 1)
+			w.pass(within - time.Microsecond)
+			w.wantDuplicate(w.create(""), idOf(first), "Success", 1)
+			w.pass(time.Microsecond)
+			second := w.create("")
 			w.wantNew(second, first, 2)
-			w.wantNew(w.delivers(), second, 3)
+			w.wantDuplicate(w.create(""), idOf(second), "Success", 2)
 		},
-		"undelivered, within a day": func(w *world) {
+		"never refused": func(w *world) {
+			w.limits.RepeatWithin = 0
 			first := w.create("")
-			w.pass(sameFor - time.Microsecond)
-			w.wantSame(w.create(""), first, 1)
+			second := w.create("")
+			w.wantNew(second, first, 2)
+			w.wantNew(w.create(""), second, 3)
 		},
-		"undelivered, after a day": func(w *world) {
+		"a longer time, given later": func(w *world) {
 			first := w.create("")
-			w.pass(sameFor)
-			w.wantNew(w.create(""), first, 2)
-		},
-		"delivered at last": func(w *world) {
-			first := w.create("")
-			w.wantSame(w.delivers(), first, 1)
-			w.wantNew(w.create(""), first, 2)
+			w.pass(within)
+			w.limits.RepeatWithin = time.Hour
+			w.wantDuplicate(w.create(""), idOf(first), "Success", 1)
 		},
 		"another amount": func(w *world) {
 			first := w.create("")
@@ -96,11 +113,16 @@ func TestUnnamed(t *testing.T) {
 			w.path = walletPath
 			w.wantNew(w.create(""), first, 4)
 		},
+		"the destination written otherwise, or another holder": func(w *world) {
+			first := w.create("", "account_no", "2460888509")
+			w.wantDuplicate(w.create("", "account_no", "2460-888.509"), idOf(first), "Success", 1)
+			w.wantDuplicate(w.create("", "account_no", "2460888509", "account_name", "Somebody Else"), idOf(first), "Success", 1)
+		},
 		"with a reference": func(w *world) {
 			first := w.create("")
 			w.wantNew(w.create("A"), first, 2)
 			w.wantNew(w.create("B"), first, 3)
-			w.wantSame(w.create(""), first, 3)
+			w.wantDuplicate(w.create(""), idOf(first), "Success", 3)
 		},
 		"of another merchant or mode": func(w *world) {
 			first := w.create("")
@@ -116,188 +138,157 @@ func TestUnnamed(t *testing.T) {
 			}
 			w.wantMoved(3)
 		},
-		"pending and delivered": func(w *world) {
-			w.up.way.after = 48 * time.Hour
-			first := w.delivers()
-			w.want(first, "Pending")
-			w.pass(47 * time.Hour) // longer than anything
-			w.wantSame(w.delivers(), first, 1)
-			w.work(w.keyOfRequest(w.request("")).Reference, 48*time.Hour)
-			w.up.way.after = 0
-			w.wantNew(w.delivers(), first, 2)
-		},
-		"pending and undelivered": func(w *world) {
+		"pending": func(w *world) {
 			w.up.way.after = time.Minute
 			first := w.create("")
 			w.want(first, "Pending")
-			w.work(w.keyOfRequest(w.request("")).Reference, time.Hour)
-			second := w.create("")
-			if second.word() != "Success" || idOf(second) != idOf(first) {
-				w.Errorf("got %s, first %s", second.data, first.data)
-			}
-			w.wantMoved(1)
+			w.wantDuplicate(w.create(""), idOf(first), "Pending", 1)
+			w.work(w.keyOfRequest(w.request("")).Reference, 8*time.Minute)
+			w.wantDuplicate(w.create(""), idOf(first), "Success", 1)
 		},
-		"refused and undelivered": func(w *world) {
+		"refused": func(w *world) {
 			w.up.way = wayNamed("refused")
 			first := w.create("")
-			w.up.way = way{}
 			w.want(first, refusedNever)
-			w.wantSame(w.create(""), first, 0)
-			w.pass(sameFor)
+			w.want(w.create(""), refusedNever)
+			w.up.way = way{}
 			w.wantNew(w.create(""), first, 1)
 		},
-		"refused and delivered": func(w *world) {
-			w.up.way = wayNamed("refused")
-			first := w.delivers()
-			w.up.way = way{}
-			w.want(first, refusedNever)
-			w.wantNew(w.delivers(), first, 1)
-		},
-		"failed at last, undelivered": func(w *world) {
+		"failed at last": func(w *world) {
 			w.up.way = wayNamed("unknown, not made")
-			w.want(w.delivers(), "Pending")
+			first := w.create("")
+			w.want(first, "Pending")
+			w.wantDuplicate(w.create(""), idOf(first), "Pending", 0)
 			w.work(w.keyOfRequest(w.request("")).Reference, time.Hour)
+			w.limits.RepeatWithin = 24 * time.Hour
 			w.up.way = way{}
-			w.wantNew(w.create(""), said{}, 1) // who was told that it is pending was told its end, too
+			w.wantNew(w.create(""), first, 1)
 		},
 		"not sent": func(w *world) {
 			w.up.way = wayNamed("not sent")
-			first := w.create("")
-			w.want(first, notSentLater)
-			if first.receipt != (movement.ID{}) {
-				w.Error("there is nothing that could be delivered")
-			}
+			w.want(w.create(""), notSentLater)
 			w.up.way = way{}
-			w.wantNew(w.delivers(), first, 1)
+			w.wantNew(w.create(""), said{}, 1)
 		},
 		"while it is created": func(w *world) {
 			w.up.after = func(sdk.Call) {
 				w.up.after = nil
 				a := w.create("")
 				w.want(a, "IN_PROGRESS no later")
-				if a.receipt != (movement.ID{}) || a.err.Reference != "" {
-					w.Errorf("%v has a receipt, or names %q", a.err, a.err.Reference)
+				if a.err.Reference != "" {
+					w.Errorf("%v names %q", a.err, a.err.Reference)
 				}
 			}
 			first := w.create("")
-			w.wantSame(w.create(""), first, 1)
+			w.wantDuplicate(w.create(""), idOf(first), "Success", 1)
 		},
-		"a policy's window": func(w *world) {
-			w.limits.RepeatWithin = time.Hour
-			first := w.delivers()
-			w.pass(time.Hour - time.Microsecond)
-			w.wantSame(w.delivers(), first, 1)
-			w.pass(time.Microsecond)
-			second := w.delivers()
-			w.wantNew(second, first, 2)
-			w.limits.RepeatWithin = 0
-			w.wantNew(w.delivers(), second, 3)
+		// The process ends behind the reservation: nobody knows whether it was sent. Once the
+		// refusal has told that it is pending, proof that it was not makes it failed.
+		"a crash before the call": func(w *world) {
+			w.up.before = func(sdk.Call) { panic(crash{}) }
+			if a := w.create(""); !a.crashed {
+				w.Fatalf("answered %s", a.word())
+			}
+			w.up.before = nil
+			w.want(w.create(""), "IN_PROGRESS no later")
+			m, _ := w.latest(w.request(""))
+			w.pass(time.Minute)
+			w.wantDuplicate(w.create(""), m.ID.Compact(), "Pending", 0)
+			w.want(w.statusBy("txId", m.ID.Compact()), "Pending")
+			w.work(m.Reference, 9*time.Minute)
+			w.want(w.statusBy("txId", m.ID.Compact()), "Failed")
+			w.wantNew(w.create(""), said{}, 1)
 		},
-		"a policy's window, refused": func(w *world) {
-			w.limits.RepeatWithin = time.Hour
-			w.up.way = wayNamed("refused")
-			first := w.delivers()
-			w.up.way = way{}
-			w.wantNew(w.delivers(), first, 1)
+		"a crash behind the call": func(w *world) {
+			w.up.after = func(sdk.Call) { panic(crash{}) }
+			if a := w.create(""); !a.crashed {
+				w.Fatalf("answered %s", a.word())
+			}
+			w.up.after = nil
+			m, _ := w.latest(w.request(""))
+			w.pass(time.Minute)
+			w.wantDuplicate(w.create(""), m.ID.Compact(), "Pending", 1)
+			w.work(m.Reference, time.Minute)
+			w.wantDuplicate(w.create(""), m.ID.Compact(), "Success", 1)
 		},
-		"the database is away when it is delivered": func(w *world) {
-			first := w.create("")
-			tries := 0
-			w.faults.deliver = func(do func() error) error {
-				if tries++; tries < 4 {
-					return errAway
+		"a commit of which nobody knows": func(w *world) {
+			w.faults.reserve = func(_ context.Context, do reserving) (movement.Movement, bool, error) {
+				w.faults.reserve = nil
+				if _, _, err := do(); err != nil {
+					w.Error(err)
 				}
-				return do()
+				return movement.Movement{}, false, errAway
 			}
-			w.transfers.HeardWithin = 2 * time.Second
-			w.Delivered(w.Context(), first.receipt)
-			w.wantNew(w.create(""), first, 2)
+			w.want(w.create(""), "INTERNAL no later")
+			w.want(w.create(""), "IN_PROGRESS no later")
+			w.wantMoved(0)
 		},
-		"the caller hung up, and asks again": func(w *world) {
+		"a restart between two": func(w *world) {
 			first := w.create("")
-			asked := time.Now()
-			w.wantSame(w.create(""), first, 1)
-			if waited, most := time.Since(asked), w.transfers.HeardWithin; waited < most || !w.real && waited != most {
-				w.Errorf("it waited %v to learn whether the first answer was delivered, want %v", waited, most)
-			}
+			w.wantDuplicate(w.sends(w.replica(w.keeper), w.request("")), idOf(first), "Success", 1)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onBoth(t, transfers, test)
+			onBoth(t, transfers, func(w *world) {
+				w.limits.RepeatWithin = within
+				test(w)
+			})
 		})
 	}
 }
 
-// TestUnnamedWaitsForDelivery: who has read an answer sends the next transfer, on any
-// replica, before it is noted that the answer was delivered.
-func TestUnnamedWaitsForDelivery(t *testing.T) {
-	t.Parallel()
-	onReplicas(t, transfers, false, func(w *world, engines ...*Engine) {
-		first := w.create("")
-		for n := range 3 {
-			looked := make(chan struct{})
-			var once sync.Once
-			other := w.replica(&faulty{keeper: w.keeper, compared: func() { once.Do(func() { close(looked) }) }})
-			if n > 0 {
-				other = engines[len(engines)-1]
-				close(looked)
-			}
-			w.transfers.HeardWithin, other.transfers.HeardWithin = 2*time.Second, 2*time.Second
-			w.faults.deliver = func(do func() error) error {
-				<-looked
-				return do()
-			}
-			var noting sync.WaitGroup
-			receipt := first.receipt
-			noting.Go(func() { w.Delivered(w.Context(), receipt) })
-			second := w.sends(other, w.request(""))
-			noting.Wait()
-			w.wantNew(second, first, n+2)
-			first = second
-		}
-	})
-}
-
-// TestUnnamedAtOnce: of equal transfers without a reference that come together,
-// also after one that is done with, one is claimed.
+// TestUnnamedAtOnce: of equal transfers without a reference that come together, also after
+// one that is too old to match, one is reserved. Where none are refused, all are.
 func TestUnnamedAtOnce(t *testing.T) {
 	t.Parallel()
 	onReplicas(t, transfers, false, func(w *world, engines ...*Engine) {
-		for round := 1; round <= 3; round++ {
+		together := func() []said {
 			var running sync.WaitGroup
 			answers := make([]said, 10)
 			all := make(chan struct{})
 			var mu sync.Mutex
 			seen := 0
-			w.faults.judged = func() {
+			w.faults.compared = func() { // all have seen the same newest one
 				mu.Lock()
-				defer mu.Unlock()
 				if seen++; seen == len(answers) {
 					close(all)
 				}
+				mu.Unlock()
+				<-all
 			}
-			w.up.set(func() { w.up.beforeQuote = func() { <-all } })
 			for i := range answers {
 				running.Go(func() { answers[i] = w.runOn(engines[i%len(engines)], w.request("")) })
 			}
 			running.Wait()
-			w.faults.judged = nil
-			w.up.set(func() { w.up.beforeQuote = nil })
-			ids := map[string]bool{}
-			for _, a := range answers {
+			w.faults.compared = nil
+			return answers
+		}
+		for round := 1; round <= 3; round++ {
+			w.limits.RepeatWithin = time.Microsecond // the last round's are older
+			w.pass(time.Microsecond)
+			made := 0
+			for _, a := range together() {
 				if a.word() == "Success" {
-					ids[idOf(a)] = true
-				} else if a.word() != "IN_PROGRESS no later" {
+					made++
+				} else if a.err == nil || a.err.Code != fault.InProgress && a.err.Code != fault.DuplicateTransfer {
 					w.Errorf("answered %s (%v)", a.word(), a.err)
 				}
 			}
-			if len(ids) != 1 || w.up.total() != round {
-				w.Errorf("round %d: %d answers differ, %d have moved", round, len(ids), w.up.total())
+			if made != 1 || w.up.total() != round {
+				w.Errorf("round %d: %d were made, %d have moved", round, made, w.up.total())
 			}
-			w.delivers()
 		}
 		w.wantMoved(3)
+		w.limits.RepeatWithin = 0
+		ids := map[string]bool{}
+		for _, a := range together() {
+			w.want(a, "Success")
+			ids[idOf(a)] = true
+		}
+		if w.wantMoved(13); len(ids) != 10 {
+			w.Errorf("ten have %d names", len(ids))
+		}
 	})
 }
 

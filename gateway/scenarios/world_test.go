@@ -169,6 +169,7 @@ func newWorld(t testing.TB, of *kindCase, k keeper, c clock) *world {
 		w.connected(tenants.Platform, "deposit", 1)
 		w.opens(w.account, opening)
 	case transfers:
+		w.limits.RepeatWithin = policy.DefaultRepeat
 		w.account = w.connected(w.account.ID(), "", 1)
 	case collections:
 		code := uuid.NewString()
@@ -192,15 +193,11 @@ func (w *world) restart() {
 
 // replica is an engine of its own, with what it keeps movements by.
 func (w *world) replica(k keeper) *Engine {
-	e := New(Dependencies{
+	return New(Dependencies{
 		Store: k, Transfers: k, PaidOut: k, Records: k, Overrides: k, Statements: k, Lines: k, Providers: w.up, Books: w.up, Shared: w.shelf,
 		Accounts: w, Vault: openVault{}, Catalog: w.catalog, Now: w.now, Log: slog.New(slog.DiscardHandler),
 		Committed: func() { w.woken.Add(1) }, Foreign: func(string) { w.foreign.Add(1) },
 	})
-	if w.real {
-		e.transfers.HeardWithin = 10 * time.Millisecond
-	}
-	return e
 }
 
 // inMemory runs a test of a kind in a bubble of time of its own.
@@ -237,7 +234,7 @@ func onReplicas(t *testing.T, of *kindCase, oneOfMany bool, test func(*world, ..
 		t.Parallel()
 		stores := databasesFor(t, 2)
 		w := newWorld(t, of, stores[0], handClock())
-		other := &faulty{keeper: stores[1], judged: func() { fire(w.faults.judged) }}
+		other := &faulty{keeper: stores[1], judged: func() { fire(w.faults.judged) }, compared: func() { fire(w.faults.compared) }}
 		test(w, w.Engine, w.replica(other))
 		cleanLedger(t, stores[0])
 	})
@@ -485,7 +482,6 @@ type said struct {
 	replayed bool
 	err      *fault.Error
 	crashed  bool
-	receipt  movement.ID
 }
 
 type crash struct{}
@@ -509,7 +505,7 @@ func (w *world) run(r Request) said { return w.runOn(w.Engine, r) }
 func (w *world) runOn(e *Engine, r Request) (s said) {
 	s.crashed = w.dies(func() {
 		answer, err := e.Run(context.WithoutCancel(w.Context()), r)
-		if s.replayed, s.receipt = answer.Replayed, answer.Receipt; err != nil {
+		if s.replayed = answer.Replayed; err != nil {
 			s.err = fault.From(err)
 			return
 		}
@@ -604,11 +600,16 @@ func (w *world) fingerprintOf(r Request) string {
 		return ""
 	}
 	r.Body = r.Operation.WithDefaults(r.Body)
-	draft := movement.Movement{Key: movement.Key{Owner: r.Owner(), Kind: r.Operation.Kind}}
-	if err := w.replica(&faulty{keeper: newMemory()}).transfers.Draft(w.Context(), r, &draft); err != nil {
+	draft := movement.Movement{Operation: r.Operation.Path, Provider: r.Operation.Provider}
+	if err := w.transfers.Draft(w.Context(), r, &draft); err != nil {
 		w.Error(err)
 	}
-	return draft.Fingerprint
+	to, _ := askedFor(draft.Body())
+	print, err := kind.Fingerprint(r.Operation, draft, to)
+	if err != nil {
+		w.Error(err)
+	}
+	return print
 }
 
 // keyOfRequest names the movement that a request is about.

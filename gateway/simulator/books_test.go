@@ -72,7 +72,6 @@ type register struct {
 	resolved    map[movement.ID][]movement.Exception // by hand
 	ended       map[movement.ID]movement.State
 	attempts    map[movement.ID]map[int]bool
-	delivered   map[movement.ID]time.Time // when it was noted that an answer was delivered
 	onEnd       func(c movement.Change)
 	onReserve   func(m movement.Movement)
 	merchants   map[string]string
@@ -85,7 +84,7 @@ func newRegister(bug Bug) *register {
 		catalog: sound(), holders: map[tenants.MerchantID]*tenants.Account{}, names: map[movement.ID]string{},
 		count: map[movement.ID]int{}, logged: map[movement.ID]int{}, accounts: map[movement.AccountID]string{}, pace: map[string]time.Duration{},
 		overridden: map[movement.ID]bool{}, resubmitted: map[movement.ID]time.Time{}, assigned: map[movement.ID]bool{}, resolved: map[movement.ID][]movement.Exception{}, ended: map[movement.ID]movement.State{},
-		attempts: map[movement.ID]map[int]bool{}, delivered: map[movement.ID]time.Time{}, merchants: map[string]string{},
+		attempts: map[movement.ID]map[int]bool{}, merchants: map[string]string{},
 		quotas: map[limit.Usage]*quota{},
 	}
 	if bug == BelievedNotFound {

@@ -34,6 +34,7 @@ const (
 	OverdrawnQuota     Bug = "units of a quota are admitted that nobody counts"
 	KeptQuota          Bug = "a quota is not given back"
 	ForgottenDecision  Bug = "polls do not see what operators have decided"
+	RepeatedTransfer   Bug = "an equal transfer is taken for an old one"
 	EventsByClock      Bug = "events are listed by the clocks of who made them"
 )
 
@@ -41,7 +42,7 @@ const (
 var Bugs = []Bug{
 	SkippedReservation, DoublePost, LostCallback, BelievedNotFound, RetriedRefusal, ReusedReference, KeptBalance, SwallowedException,
 	DroppedLateMoney, IgnoredPollGuard, ForgottenDecision, ReroutedUnknown, ForgottenRestore, UnopenedRestore, OverdrawnQuota, KeptQuota,
-	EventsByClock,
+	EventsByClock, RepeatedTransfer,
 }
 
 // planted applies a change, with a bug where one is planted there.

@@ -89,6 +89,7 @@ func (w *world) check() {
 		w.checkPostings(r)
 		w.checkUpstream(r)
 	}
+	w.checkUnnamed(all)
 	w.checkBalances(all)
 	w.checkUsage(all)
 	w.checkQuotas()
@@ -352,7 +353,6 @@ func (w *world) checkLine(line movement.StatementLine, m movement.Movement) {
 // checkAnswers: what a merchant has read stays true.
 func (w *world) checkAnswers(in *intent) {
 	if in.reference == "" {
-		w.checkUnnamed(in)
 		return
 	}
 	name := in.of.name + "/" + string(in.kind) + "/" + in.reference
@@ -379,25 +379,26 @@ func (w *world) checkAnswers(in *intent) {
 	}
 }
 
-// longestMark is how long a transfer without a reference waits to learn that the answer
-// of an equal one was delivered.
-const longestMark = 2 * time.Second
+// repeatWithin is for how long the policy refuses equal transfers without a reference.
+const repeatWithin = 10 * time.Minute
 
-// checkUnnamed: an equal transfer without a reference, sent after the answer of one that
-// has succeeded was read, is another: unless the process that answered crashed, or stood
-// still, before it noted that.
-func (w *world) checkUnnamed(in *intent) {
-	for i, a := range in.answers {
-		for _, b := range in.answers[i+1:] {
-			read := a.what == "create" && b.what == "create" && b.asked > a.heard && strings.Contains(a.data, `"Success"`)
-			if !read || transferID(a.data) != transferID(b.data) {
-				continue
-			}
-			id, err := movement.ParseID(transferID(a.data))
-			if noted := w.books.delivered[id]; err == nil && !noted.IsZero() && !noted.After(b.askedAt.Add(longestMark-smallStep)) {
-				w.violate("equal transfers that were read are two", "%s was told twice of %s", in.of.name, w.unnamed(a.data))
-			}
+// checkUnnamed: of equal transfers without a reference within a time, one has moved.
+func (w *world) checkUnnamed(all []record) {
+	type equal struct {
+		owner movement.Owner
+		what  string
+	}
+	last := map[equal]movement.Movement{}
+	for _, r := range all {
+		m := r.Movement
+		if !m.Unnamed() || m.State != movement.Succeeded || m.Gone() {
+			continue
 		}
+		like := equal{m.Owner, string(m.Field("account_no")) + m.Amount.String()}
+		if before, is := last[like]; is && m.CreatedAt.Sub(before.CreatedAt).Abs() < repeatWithin {
+			w.violate("equal transfers without a reference are one", "%s and %s", w.books.name(before.ID), w.books.name(m.ID))
+		}
+		last[like] = m
 	}
 }
 

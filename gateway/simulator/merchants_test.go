@@ -90,7 +90,7 @@ func (w *world) open() {
 	for i, name := range []string{"A", "B", "C"} {
 		id := tenants.MerchantID("mer_" + w.options.Prefix + name)
 		limit, count := int64(90_000), int64(4+3*i)
-		m := &merchant{name: name, limits: policy.Limits{Markup: policy.Markup{Default: markup}}}
+		m := &merchant{name: name, limits: policy.Limits{Markup: policy.Markup{Default: markup}, RepeatWithin: repeatWithin}}
 		m.limits.Transfers.Day.Amount, m.limits.Transfers.Day.Count = &limit, &count
 		m.limits.Transfers.DestinationDay.Count = &count
 		w.books.merchants[string(id)] = name
@@ -315,10 +315,10 @@ func (w *world) send(in *intent, path, what string, body catalog.Document) {
 	a := answer{what: what, asked: w.steps, askedAt: w.now}
 	refused := what == "create" && len(in.answers) > 0 && w.chance(10) // by admission, which looks the reference up
 	name := fmt.Sprintf("%s of %s/%s/%s", what, in.of.name, in.kind, in.reference)
-	receipt, unit := movement.ID{}, counted{}
+	unit := counted{}
 	hangUp := w.begin(r, name, func(ctx context.Context) {
 		told, err := r.run(ctx, in.of, request, refused, &unit)
-		if receipt = told.Receipt; err != nil {
+		if err != nil {
 			a.err = fault.From(err)
 			return
 		}
@@ -328,9 +328,6 @@ func (w *world) send(in *intent, path, what string, body catalog.Document) {
 		a.crashed, a.heard = crashed, w.steps
 		w.count(r, unit, crashed)
 		w.hear(in, name, a)
-		if receipt != (movement.ID{}) && !crashed {
-			w.begin(r, "delivery of "+name, func(ctx context.Context) { r.transfers.Delivered(ctx, receipt) }, func(bool) {})
-		}
 	})
 	if w.faults && w.chance(10) {
 		w.later(w.between(0, 3*time.Second), hangUp)

@@ -100,11 +100,6 @@ func (o *outside) ReleaseAmount(_ context.Context, m movement.Movement) error {
 	return err
 }
 
-func (o *outside) Deliver(_ context.Context, id movement.ID) error {
-	_, err := ask(o, func(ctx context.Context) (struct{}, error) { return struct{}{}, o.inner.Deliver(ctx, id) })
-	return err
-}
-
 func (o *outside) AddException(_ context.Context, x movement.Exception) (bool, error) {
 	return ask(o, func(ctx context.Context) (bool, error) { return o.inner.AddException(ctx, x) })
 }

@@ -17,6 +17,7 @@ var by = map[simulator.Bug]string{
 	simulator.ForgottenRestore: "one name can be paid at one provider",
 	simulator.OverdrawnQuota:   "no quota is passed",
 	simulator.KeptQuota:        "what was never sent gives its quota back",
+	simulator.RepeatedTransfer: "equal transfers without a reference are one",
 	simulator.UnopenedRestore:  "no money is moved before a restored database is opened",
 }
 

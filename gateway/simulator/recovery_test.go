@@ -94,7 +94,7 @@ func (b *register) copy() register {
 		names: maps.Clone(b.names), ids: slices.Clone(b.ids), count: maps.Clone(b.count), logged: maps.Clone(b.logged),
 		overridden: maps.Clone(b.overridden), resubmitted: maps.Clone(b.resubmitted), assigned: maps.Clone(b.assigned),
 		resolved: map[movement.ID][]movement.Exception{}, ended: maps.Clone(b.ended), attempts: map[movement.ID]map[int]bool{},
-		delivered: maps.Clone(b.delivered), quotas: map[limit.Usage]*quota{}, counted: slices.Clone(b.counted),
+		quotas: map[limit.Usage]*quota{}, counted: slices.Clone(b.counted),
 	}
 	for usage, q := range b.quotas {
 		kept.quotas[usage] = new(*q)
@@ -111,6 +111,6 @@ func (b *register) copy() register {
 // back has the register know what it knew.
 func (b *register) back(kept register) {
 	b.names, b.ids, b.count, b.logged, b.overridden, b.resubmitted = kept.names, kept.ids, kept.count, kept.logged, kept.overridden, kept.resubmitted
-	b.assigned, b.resolved, b.ended, b.attempts, b.delivered = kept.assigned, kept.resolved, kept.ended, kept.attempts, kept.delivered
+	b.assigned, b.resolved, b.ended, b.attempts = kept.assigned, kept.resolved, kept.ended, kept.attempts
 	b.quotas, b.counted = kept.quotas, kept.counted
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/query"
 	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
 	"github.com/seed-f006e74d/gerbang/gateway/store/storetest"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
 // replica is a process of the gateway until it crashes. Its successor has its number.
@@ -34,7 +35,6 @@ type replica struct {
 	lifecycle  *lifecycle.Lifecycle
 	reconciler *reconcile.Reconciler
 	overrides  *override.Overrides
-	transfers  *kind.Transfer
 	queries    *query.Queries
 	store      *gate
 	quotas     *limit.Batcher
@@ -80,7 +80,7 @@ func (w *world) start(number int) *replica {
 	kind.AddCollection(r.lifecycle, r.reconciler)
 	r.store, r.queries = kept, query.New(r.lifecycle, shelf{w}, kept)
 	kind.AddOrder(r.lifecycle, r.queries)
-	r.transfers = kind.AddTransfer(r.lifecycle, kept, reconcile.NewAbsences(r.lifecycle, plugins, kept))
+	kind.AddTransfer(r.lifecycle, kept, reconcile.NewAbsences(r.lifecycle, plugins, kept))
 	return r
 }
 
@@ -412,14 +412,13 @@ func (g *gate) ReleaseAmount(ctx context.Context, m movement.Movement) error {
 	return err
 }
 
-func (g *gate) Deliver(ctx context.Context, id movement.ID) error {
-	_, err := write(ctx, g, "deliver "+g.w.books.name(id), func() (nothing, error) {
-		if _, before := g.w.books.delivered[id]; !before {
-			g.w.books.delivered[id] = g.w.now
-		}
-		return nothing{}, g.Store.Deliver(ctx, id)
-	})
-	return err
+// LastEqual finds the newest equal transfer, with a bug where one is planted there.
+func (g *gate) LastEqual(ctx context.Context, owner movement.Owner, kind manifest.Kind, fingerprint string) (movement.Movement, error) {
+	last, err := g.Store.LastEqual(ctx, owner, kind, fingerprint)
+	if g.w.options.Bug == RepeatedTransfer {
+		last.CreatedAt = last.CreatedAt.Add(-repeatWithin)
+	}
+	return last, err
 }
 
 func (g *gate) AddException(ctx context.Context, x movement.Exception) (bool, error) {

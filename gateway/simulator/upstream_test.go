@@ -613,11 +613,12 @@ func quoteOf(q sdk.Quote) sdk.Quoted {
 	var body struct {
 		Amount, Qty money.Amount
 		SKU         string
+		Account     string `json:"account_no"`
 	}
 	_ = json.Unmarshal(q.Body, &body) // the schema has accepted it
 	data := json.RawMessage(`{"session":1}`)
 	if q.Operation != orderPath {
-		return sdk.Quoted{Outcome: sdk.Done, Price: body.Amount, Cost: body.Amount + transferFee, Fee: transferFee, Name: "BUDI", Destination: "014/1", Data: data}
+		return sdk.Quoted{Outcome: sdk.Done, Price: body.Amount, Cost: body.Amount + transferFee, Fee: transferFee, Name: "BUDI", Destination: "014/" + body.Account, Data: data}
 	}
 	if body.SKU == openSKU {
 		return sdk.Quoted{Outcome: sdk.Done, Price: body.Qty + 2500, Fee: 2500, Cost: body.Qty + 2000, Held: true, Open: true, Data: data}

@@ -84,10 +84,3 @@ func (s *Store) PaidOut(ctx context.Context, m movement.Movement, most int) ([]m
 	})
 	return movementsFromRows(rows, err)
 }
-
-// Deliver notes that the answer to a movement has reached its merchant.
-func (s *Store) Deliver(ctx context.Context, id movement.ID) error {
-	_, err := s.writing(uuid.UUID(id)).DeliverMovement(ctx, uuid.UUID(id))
-	_, err = recorded("deliver", err)
-	return err
-}

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
@@ -264,7 +263,7 @@ func TestLastEqual(t *testing.T) {
 	reserve(t, s, named(12, "test", fingerprint))
 	reserve(t, s, named(13, "live", "\x1eabd-"))
 	got, err := s.LastEqual(t.Context(), draft("").Owner, manifest.Transfer, fingerprint)
-	if err != nil || got.Reference != fingerprint+"00000011" || got.Fingerprint != fingerprint || got.Delivered {
+	if err != nil || got.Reference != fingerprint+"00000011" || got.Fingerprint != fingerprint {
 		t.Errorf("%+v, %v", got, err)
 	}
 	reserve(t, s, transfer("00000001"))
@@ -273,25 +272,6 @@ func TestLastEqual(t *testing.T) {
 	}
 	if _, err := s.LastEqual(t.Context(), draft("").Owner, manifest.Order, fingerprint); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("of another kind: %v", err)
-	}
-}
-
-// TestDeliver marks an answer as delivered until its reference is reserved again.
-func TestDeliver(t *testing.T) {
-	t.Parallel()
-	s := fresh(t)
-	m := reserve(t, s, transfer("A"))
-	if err := s.Deliver(t.Context(), m.ID); err != nil || !byID(t, s, m.ID).Delivered {
-		t.Errorf("delivered: %v, %v", byID(t, s, m.ID).Delivered, err)
-	}
-	m = moved(t, s, move(byID(t, s, m.ID), movement.NotSubmitted))
-	later := transfer("A")
-	later.CreatedAt = epoch.Add(time.Hour)
-	if again := reserve(t, s, later); again.Attempt != 2 || byID(t, s, m.ID).Delivered {
-		t.Errorf("reserved again as %d: delivered %v", again.Attempt, byID(t, s, m.ID).Delivered)
-	}
-	if err := s.Deliver(t.Context(), movement.NewID()); err != nil {
-		t.Errorf("of what is not there: %v", err)
 	}
 }
 

@@ -13,7 +13,7 @@ limits := {
 	],
 	"markup": markup,
 	"transfers": object.remove(outflow, ["repeat_within"]),
-	"repeat_within": object.get(outflow, "repeat_within", "0s"),
+	"repeat_within": object.get(outflow, "repeat_within", "10m"),
 }
 
 # What data.json says about the merchant's tier.
@@ -63,7 +63,7 @@ default product_markups := {}
 
 product_markups := data.markups.products
 
-# How much money out: the tier's bounds, and over them the merchant's own, bound by bound.
+# How much money out, and for how long a transfer without a reference is refused that equals an earlier one ("0s" for never): the tier's bounds, and over them the merchant's own, bound by bound.
 outflow := object.union(tier_outflow, own_outflow)
 
 default tier_outflow := {}

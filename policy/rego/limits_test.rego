@@ -104,10 +104,10 @@ test_no_markups_add_nothing[note] if {
 
 some_transfers := {"tiers": {
 	"bronze": {"day": {"amount": 5000, "count": 3}, "destination_day": {"count": 2}},
-	"silver": {"repeat_within": "10m"},
+	"silver": {"repeat_within": "30m"},
 }}
 
-# What bounds the transfers of a merchant of a tier, and for how long equal ones are one; own is what its record says.
+# What bounds the transfers of a merchant of a tier, and for how long equal ones are refused; own is what its record says.
 outflow_of(own, tier, transfers) := [answer.transfers, answer.repeat_within] if {
 	answer := gerbang.limits with input as {
 		"merchant": {"id": "m1", "tier": tier, "limits": {}, "transfers": own},
@@ -120,19 +120,19 @@ outflow_of(own, tier, transfers) := [answer.transfers, answer.repeat_within] if 
 }
 
 test_transfers_are_bounded_by_tier if {
-	outflow_of({}, "bronze", some_transfers) == [{"day": {"amount": 5000, "count": 3}, "destination_day": {"count": 2}}, "0s"]
-	outflow_of({}, "silver", some_transfers) == [{}, "10m"]
+	outflow_of({}, "bronze", some_transfers) == [{"day": {"amount": 5000, "count": 3}, "destination_day": {"count": 2}}, "10m"]
+	outflow_of({}, "silver", some_transfers) == [{}, "30m"]
 }
 
 test_a_merchants_bounds_win_field_by_field if {
 	busy := {"day": {"count": 9}, "repeat_within": "1h"}
 	outflow_of(busy, "bronze", some_transfers) == [{"day": {"amount": 5000, "count": 9}, "destination_day": {"count": 2}}, "1h"]
 	stopped := {"day": {"amount": 0}}
-	outflow_of(stopped, "bronze", some_transfers) == [{"day": {"amount": 0, "count": 3}, "destination_day": {"count": 2}}, "0s"]
-	outflow_of(stopped, "silver", some_transfers) == [{"day": {"amount": 0}}, "10m"]
+	outflow_of(stopped, "bronze", some_transfers) == [{"day": {"amount": 0, "count": 3}, "destination_day": {"count": 2}}, "10m"]
+	outflow_of(stopped, "silver", some_transfers) == [{"day": {"amount": 0}}, "30m"]
 }
 
 test_no_bounds_bound_nothing[note] if {
 	some note, transfers in {"none": {}, "empty": {"tiers": {}}}
-	outflow_of({}, "bronze", transfers) == [{}, "0s"]
+	outflow_of({}, "bronze", transfers) == [{}, "10m"]
 }

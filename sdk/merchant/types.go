@@ -136,7 +136,7 @@ type CreatedPayment struct {
 // Error is a schema of the OpenAPI document.
 type Error struct {
 	// For machines; the set is only ever added to.
-	// One of AUTH_FAILED, MERCHANT_SUSPENDED, SCOPE_MISSING, POLICY_DENIED, INVALID_REQUEST, NOT_FOUND, METHOD_NOT_ALLOWED, UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE, DUPLICATE_REFERENCE, IN_PROGRESS, INSUFFICIENT_BALANCE, PRODUCT_UNAVAILABLE, DESTINATION_INVALID, PROVIDER_REJECTED, RATE_LIMITED, QUOTA_EXCEEDED, PROVIDER_UNAVAILABLE, PROVIDER_TIMEOUT, INTERNAL; others may be added.
+	// One of AUTH_FAILED, MERCHANT_SUSPENDED, SCOPE_MISSING, POLICY_DENIED, INVALID_REQUEST, NOT_FOUND, METHOD_NOT_ALLOWED, UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE, DUPLICATE_REFERENCE, DUPLICATE_TRANSFER, IN_PROGRESS, INSUFFICIENT_BALANCE, PRODUCT_UNAVAILABLE, DESTINATION_INVALID, PROVIDER_REJECTED, RATE_LIMITED, QUOTA_EXCEEDED, PROVIDER_UNAVAILABLE, PROVIDER_TIMEOUT, INTERNAL; others may be added.
 	ErrorCode string `json:"error_code"`
 	// For people; it may change.
 	Message string `json:"message"`
@@ -148,6 +148,8 @@ type Error struct {
 	// Whether the provider got the request: no, it refused it, or nobody knows yet.
 	// One of no, refused, unknown; others may be added.
 	Sent string `json:"sent"`
+	// Set with DUPLICATE_TRANSFER: the earlier transfer.
+	Data json.RawMessage `json:"data,omitempty"`
 	// Set when fields are at fault.
 	Errors []FieldError `json:"errors,omitempty"`
 	// The reference, where one was given or generated.

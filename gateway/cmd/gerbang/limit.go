@@ -27,7 +27,7 @@ type merchantLimit struct {
 	DayCount          *int64           `placeholder:"N" help:"How many transfers may go out in a day."`
 	DestinationAmount *int64           `placeholder:"RUPIAH" help:"What may go out to one destination in a day."`
 	DestinationCount  *int64           `placeholder:"N" help:"How many transfers may go out to one destination in a day."`
-	RepeatWithin      *time.Duration   `placeholder:"10m" help:"For how long equal transfers without a reference are one."`
+	RepeatWithin      *time.Duration   `placeholder:"10m" help:"For how long a transfer without a reference is refused that equals an earlier one; 0s for never."`
 
 	For    *time.Duration `placeholder:"2h" help:"How long the limits hold; for ever unless given."`
 	Remove string         `placeholder:"NAME" help:"Remove a limit of its own: the name of a quota, default for the rate, or what the list calls it."`

@@ -148,6 +148,7 @@ var (
 	ProviderTimeout     = Refusal{fault.ProviderTimeout, fault.SentUnknown, fault.RetryLookupFirst}
 	NotFound            = Refusal{fault.NotFound, fault.SentNo, fault.RetryNever}
 	DuplicateReference  = Refusal{fault.DuplicateReference, fault.SentNo, fault.RetryNever}
+	DuplicateTransfer   = Refusal{fault.DuplicateTransfer, fault.SentNo, fault.RetryAfterChange}
 	ScopeMissing        = Refusal{fault.ScopeMissing, fault.SentNo, fault.RetryAfterChange}
 	PolicyDenied        = Refusal{fault.PolicyDenied, fault.SentNo, fault.RetryAfterChange}
 )

@@ -73,7 +73,7 @@ func TestTransferPolicies(t *testing.T) {
 	p := harness.Shared(t)
 	for name, check := range map[string]func(*testing.T, harness.Shop){
 		"payout limits": checkOutflow, "payout limits at once": checkOutflowAtOnce, "quota of names": checkNameQuota,
-		"another holder": checkOtherHolder, "without a reference": checkUnnamed, "repeats": checkRepeats,
+		"another holder": checkOtherHolder, "without a reference": checkUnnamed, "with an answer that nobody reads": checkUnread, "repeats": checkRepeats,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -221,46 +221,54 @@ func checkOtherHolder(t *testing.T, s harness.Shop) {
 	m.wantMoved(t, s.Program, 1)
 }
 
-// checkUnnamed sends equal transfers without a reference: two after answers are
-// two transfers, and two while the first is open are one.
+// checkUnnamed sends equal transfers without a reference: the second is refused, also where
+// the receiver is written otherwise. One that has failed is in nobody's way.
 func checkUnnamed(t *testing.T, s harness.Shop) {
 	for _, r := range routes {
 		m := r.newTransfer()
-		first, second := sends(t, s, m, "", "Success"), sends(t, s, m, "", "Success")
-		if m.wantMoved(t, s.Program, 2); first.id() == second.id() {
-			t.Errorf("two that were answered are both %s", first.id())
+		first := sends(t, s, m, "", "Success")
+		m.wantDuplicate(t, s.Ask(t, m.path, m.body("")), first.id(), "Success")
+		otherwise := m
+		if otherwise.to = m.to[:4] + "-" + m.to[4:]; m.path == toWallet.path {
+			otherwise.to = "+62 " + m.to[1:]
 		}
+		m.wantDuplicate(t, s.Ask(t, m.path, otherwise.body("")), first.id(), "Success")
+		m.wantMoved(t, s.Program, 1)
+		sends(t, s, m, harness.NewReference(), "Success")
+		m.wantMoved(t, s.Program, 2)
 		open := r.withPlan("48").of(m.amount + 1_000_000)
-		one, same := sends(t, s, open, "", "Pending"), sends(t, s, open, "", "Pending")
-		if open.wantMoved(t, s.Program, 1); one.id() != same.id() {
-			t.Errorf("one that is open is %s and %s", one.id(), same.id())
-		}
+		one := sends(t, s, open, "", "Pending")
+		open.wantDuplicate(t, s.Ask(t, open.path, open.body("")), one.id(), "Pending")
+		open.wantMoved(t, s.Program, 1)
 		other := s.Ask(t, open.path, open.body("").With(harness.Fields{"message": "another"}))
 		if got := transferOf(other).id(); got == one.id() || got == "" {
 			t.Errorf("with another message: %s", other)
 		}
+		failing := r.withPlan("34").of(m.amount + 2_000_000)
+		failed := sends(t, s, failing, "", "Pending")
+		awaitTransfer(t, s, failing, "", failed.id(), "Failed", heardWithin)
+		if next := sends(t, s, failing, "", "Pending"); next.id() == failed.id() {
+			t.Errorf("after the first had failed: %s again", next.id())
+		}
 	}
 }
 
-// checkRepeats has a merchant's record treat equal transfers as one for a while, also
-// after the first was answered. References of their own keep them apart.
+// checkRepeats has a merchant's record let equal transfers without a reference be.
 func checkRepeats(t *testing.T, s harness.Shop) {
-	if out, err := s.Program.Run(t, "merchant", "limit", s.MerchantID, "--repeat-within", "10m", "--reason", "its client repeats"); err != nil {
+	if out, err := s.Program.Run(t, "merchant", "limit", s.MerchantID, "--repeat-within", "0s", "--reason", "it pays alike on purpose"); err != nil {
 		t.Fatal(out, err)
 	}
-	harness.Await(t, harness.PolicyLiveWithin, "the wider window", func() bool {
+	harness.Await(t, harness.PolicyLiveWithin, "no window", func() bool {
 		m := toBank.newTransfer()
-		first := sends(t, s, m, "", "Success")
-		return sends(t, s, m, "", "Success").id() == first.id()
+		sends(t, s, m, "", "Success")
+		return s.Ask(t, m.path, m.body("")).Success
 	})
-	m := toWallet.newTransfer()
-	first := sends(t, s, m, "", "Success")
-	for range 3 {
-		if a := s.Ask(t, m.path, m.body("")); transferOf(a).id() != first.id() || !a.Replayed() {
-			t.Errorf("again within the window: %s", a)
-		}
+	m, ids := toWallet.newTransfer(), map[string]bool{}
+	for range 4 {
+		ids[sends(t, s, m, "", "Success").id()] = true
 	}
-	m.wantMoved(t, s.Program, 1)
-	sends(t, s, m, harness.NewReference(), "Success")
-	m.wantMoved(t, s.Program, 2)
+	if len(ids) != 4 {
+		t.Errorf("four are %v", ids)
+	}
+	m.wantMoved(t, s.Program, 4)
 }

@@ -45,18 +45,6 @@ func (q *Queries) AnswerMovement(ctx context.Context, arg AnswerMovementParams) 
 	return id, err
 }
 
-const deliverMovement = `-- name: DeliverMovement :one
-UPDATE movements SET delivered = TRUE WHERE id = $1
-RETURNING id
-`
-
-func (q *Queries) DeliverMovement(ctx context.Context, id uuid.UUID) (uuid.UUID, error) {
-	row := q.db.QueryRow(ctx, deliverMovement, id)
-	var id_2 uuid.UUID
-	err := row.Scan(&id_2)
-	return id_2, err
-}
-
 const listMovements = `-- name: ListMovements :many
 SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, m.ended, m.returns, m.paid_amount FROM movements AS m
 JOIN (

@@ -55,7 +55,7 @@ func rowOf(m movement.Movement, takes movement.Reserves, before *movement.Moveme
 	if takes != movement.ReserveLimits {
 		row.Usage = nil
 	}
-	if row.Delivered = false; before != nil {
+	if row.RepeatWithin = 0; before != nil {
 		row.Fingerprint = before.Fingerprint
 	}
 	for i := range row.Usage {

@@ -174,16 +174,6 @@ func (s *Store) Movements(_ context.Context, l movement.Listing) ([]movement.Mov
 	return listed[:min(l.Most, len(listed))], nil
 }
 
-// Deliver notes that the answer to a movement has reached its caller.
-func (s *Store) Deliver(_ context.Context, id movement.ID) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if row := s.ids[id]; row != nil {
-		row.Delivered = true
-	}
-	return nil
-}
-
 // Due reads polls that are due, of each place in the queue the first ones, the oldest
 // first.
 func (s *Store) Due(_ context.Context, scan movement.DueScan) ([]movement.DuePoll, error) {

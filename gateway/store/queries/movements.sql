@@ -7,10 +7,6 @@ UPDATE movements SET result = COALESCE(sqlc.narg(result), movements.result), ans
 WHERE id = @id AND attempt = @attempt AND answer IS NULL AND state IN ('pending', 'succeeded', 'failed', 'expired')
 RETURNING id;
 
--- name: DeliverMovement :one
-UPDATE movements SET delivered = TRUE WHERE id = @id
-RETURNING id;
-
 -- name: PaidOut :many
 -- The transfers of an account that have succeeded by the provider's own word, of some
 -- amounts. Where nothing names the account, other credentials may be another's. It goes by

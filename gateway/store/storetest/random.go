@@ -73,7 +73,6 @@ func randomCall(rt *rapid.T, second, seen int) func(*side) {
 			told := number("told", 3)
 			return func(w *side) {
 				w.say("note", w.Note(w.ctx, at(second), w.seen[place], "polled", []string{"a", "b", "c"}[told]))
-				w.say("deliver", w.Deliver(w.ctx, w.seen[place].ID))
 			}
 		case 13:
 			return func(w *side) { w.release(place) }

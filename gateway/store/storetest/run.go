@@ -144,7 +144,6 @@ var stories = map[string]func(w *side){
 		for reference := range 3 {
 			w.reserve(draft{kind: manifest.Transfer, reference: reference, amount: 1000, unnamed: true, second: reference})
 		}
-		w.say("deliver", w.Deliver(w.ctx, w.seen[2].ID))
 	},
 	"transfers of an account that a row may be": func(w *side) {
 		paid := func(d draft, change func(*movement.Movement)) {

@@ -30,7 +30,6 @@ type Writes interface {
 	Poll(ctx context.Context, m movement.Movement, now, before, next time.Time) (bool, error)
 	Miss(ctx context.Context, m movement.Movement, next time.Time) (int, error)
 	ReleaseAmount(ctx context.Context, m movement.Movement) error
-	Deliver(ctx context.Context, id movement.ID) error
 	AddException(ctx context.Context, x movement.Exception) (bool, error)
 	ResolveException(ctx context.Context, now time.Time, x movement.Exception, operator, resolution string) error
 	ResolveExceptions(ctx context.Context, now time.Time, owner movement.Owner, subject string, reasons []string, operator, resolution string) error

@@ -115,7 +115,7 @@ export interface CreatedPayment {
 
 export interface Error {
   /** For machines; the set is only ever added to. */
-  error_code: "AUTH_FAILED" | "MERCHANT_SUSPENDED" | "SCOPE_MISSING" | "POLICY_DENIED" | "INVALID_REQUEST" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "UNSUPPORTED_MEDIA_TYPE" | "PAYLOAD_TOO_LARGE" | "DUPLICATE_REFERENCE" | "IN_PROGRESS" | "INSUFFICIENT_BALANCE" | "PRODUCT_UNAVAILABLE" | "DESTINATION_INVALID" | "PROVIDER_REJECTED" | "RATE_LIMITED" | "QUOTA_EXCEEDED" | "PROVIDER_UNAVAILABLE" | "PROVIDER_TIMEOUT" | "INTERNAL" | (string & {});
+  error_code: "AUTH_FAILED" | "MERCHANT_SUSPENDED" | "SCOPE_MISSING" | "POLICY_DENIED" | "INVALID_REQUEST" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "UNSUPPORTED_MEDIA_TYPE" | "PAYLOAD_TOO_LARGE" | "DUPLICATE_REFERENCE" | "DUPLICATE_TRANSFER" | "IN_PROGRESS" | "INSUFFICIENT_BALANCE" | "PRODUCT_UNAVAILABLE" | "DESTINATION_INVALID" | "PROVIDER_REJECTED" | "RATE_LIMITED" | "QUOTA_EXCEEDED" | "PROVIDER_UNAVAILABLE" | "PROVIDER_TIMEOUT" | "INTERNAL" | (string & {});
   /** For people; it may change. */
   message: string;
   /** The same as the header X-Request-Id; quote it when you ask about a request. */
@@ -124,6 +124,8 @@ export interface Error {
   retry: "never" | "after_change" | "later" | "lookup_first" | (string & {});
   /** Whether the provider got the request: no, it refused it, or nobody knows yet. */
   sent: "no" | "refused" | "unknown" | (string & {});
+  /** Set with DUPLICATE_TRANSFER: the earlier transfer. */
+  data?: { event: string; data: Record<string, unknown> };
   /** Set when fields are at fault. */
   errors?: FieldError[];
   /** The reference, where one was given or generated. */
