@@ -35,7 +35,7 @@ func readDecision(value ast.Value) (Decision, error) {
 }
 
 // readLimits reads {"rates": [{name, rate_per_second, burst, per}], "quotas": [{name, limit}], "markup": {default, products},
-// "transfers": {day, destination_day}, "repeat_within": "10m"}.
+// "transfers": {day, destination_day}, "repeat_within": "10m", "higher_fees": false}.
 func (s *Set) readLimits(value ast.Value) (Limits, error) {
 	object, ok := value.(ast.Object)
 	if !ok {
@@ -72,6 +72,13 @@ func (s *Set) readLimits(value ast.Value) (Limits, error) {
 	}
 	if limits.RepeatWithin, err = readRepeat(field(object, "repeat_within")); err != nil {
 		return Limits{}, fmt.Errorf(`"repeat_within" %w`, err)
+	}
+	if lets := field(object, "higher_fees"); lets != nil {
+		boolean, ok := lets.(ast.Boolean)
+		if !ok {
+			return Limits{}, errors.New(`"higher_fees" must be true or false`)
+		}
+		limits.HigherFees = bool(boolean)
 	}
 	return limits, nil
 }

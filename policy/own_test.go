@@ -89,7 +89,7 @@ func TestIgnored(t *testing.T) {
 	}
 	asIs, before := compiled(readsTransfers, readsTransfers), compiled(readsTransfers, "own_outflow := data.transfers.merchants[input.merchant.id]")
 	plain := compiled(readsMarkup, `markup := {"default": amount} if amount := data.markups.merchants[input.merchant.id]`)
-	bounded := compiled(`"transfers": object.remove(outflow, ["repeat_within"])`,
+	bounded := compiled(`"transfers": object.remove(outflow, ["repeat_within", "higher_fees"])`,
 		`"transfers": {"day": {"amount": max([outflow.day.amount, tier_outflow.day.amount])}}`)
 	day := func(amount, count *int64) OwnLimit { return OwnLimit{Payout: &Payout{Day: Outflow{amount, count}}} }
 	for name, c := range map[string]struct {

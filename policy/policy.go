@@ -115,6 +115,8 @@ type Limits struct {
 	Transfers TransferLimits
 	// RepeatWithin is for how long a transfer without a reference is refused that equals an earlier one; zero for never.
 	RepeatWithin time.Duration
+	// HigherFees lets a transfer be sent for which the provider takes a higher fee than the merchant is told.
+	HigherFees bool
 	// Version is the set that answered.
 	Version Version
 }

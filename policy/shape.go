@@ -28,7 +28,7 @@ const (
 //	 "amounts": {"<path or kind>": {"min": n >= 1, "max": n >= 1}},
 //	 "markups": {"tiers": {"<tier>": n >= 0}, "products": {"<product>": n >= 0}},
 //	 "transfers": {"tiers": {"<tier>": {"day": {"amount": n >= 0, "count": n >= 0}, "destination_day": {...},
-//	   "repeat_within": "10m"}}},
+//	   "repeat_within": "10m", "higher_fees": false}}},
 //	 "custom": {...}}
 //
 // Only "tiers" must be there. "custom" belongs to an operator's own rules and is not looked at. Any other name is refused,
@@ -246,7 +246,13 @@ func (s shape) transfers(n, tiers *node) {
 
 // transferLimits checks the bounds of a tier or a merchant.
 func (s shape) transferLimits(n *node) {
-	for name, value := range s.object(n, "day", "destination_day", "repeat_within") {
+	for name, value := range s.object(n, "day", "destination_day", "repeat_within", "higher_fees") {
+		if name == "higher_fees" {
+			if _, ok := value.value.(bool); !ok {
+				s.problem(value.offset, "%q must be true or false", name)
+			}
+			continue
+		}
 		if name == "repeat_within" {
 			text, _ := value.value.(string)
 			if _, err := parseRepeat(text); err != nil {

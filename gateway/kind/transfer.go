@@ -111,6 +111,12 @@ func (k *Transfer) Prepare(ctx context.Context, r lifecycle.Request, draft *move
 	}
 	if theirs := quoted.Cost - quoted.Price; quoted.Cost != 0 && theirs != quoted.Fee {
 		remark = "told a fee of " + quoted.Fee.String() + ", the provider takes " + theirs.String()
+		if theirs > quoted.Fee && !r.Limits.HigherFees {
+			k.lifecycle.Alert(ctx, op.Provider, c, remark+": transfers are refused until the fee that merchants are told is theirs, or the policy says higher_fees")
+			refused := fault.Newf(fault.ProviderRejected, "The provider takes a fee of %s for this transfer now, and %s is what you are told. Nothing was sent.", theirs, quoted.Fee)
+			refused.Sent, refused.Retry = fault.SentNo, fault.RetryAfterChange
+			return "", refused
+		}
 	}
 	return remark, nil
 }

@@ -95,12 +95,13 @@ func TestFeeThatDiffers(t *testing.T) {
 		listed []string
 	}{
 		"the same": {sending + bankFee, nil}, "not told": {0, nil},
-		"dearer": {sending + bankFee + 4_000, []string{movement.ReasonFee}}, "for nothing": {sending, []string{movement.ReasonFee}},
+		"dearer, and the policy lets it": {sending + bankFee + 4_000, []string{movement.ReasonFee}}, "for nothing": {sending, []string{movement.ReasonFee}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			onBoth(t, transfers, func(w *world) {
 				w.up.quote = func(_ sdk.Quote, q sdk.Quoted) sdk.Quoted { q.Cost = c.cost; return q }
+				w.limits.HigherFees = true
 				r := w.request("A")
 				a := w.sends(w.Engine, r)
 				w.want(a, "Success")
@@ -118,11 +119,28 @@ func TestFeeThatDiffers(t *testing.T) {
 	}
 }
 
+// TestAHigherFeeIsRefused before anything is sent, unless the policy lets it, and an
+// operator reads of it.
+func TestAHigherFeeIsRefused(t *testing.T) {
+	t.Parallel()
+	onBoth(t, transfers, func(w *world) {
+		w.up.quote = func(_ sdk.Quote, q sdk.Quoted) sdk.Quoted { q.Cost = sending + bankFee + 1; return q }
+		a := w.create("A")
+		if a.fault == nil || a.fault.Code != fault.ProviderRejected || a.fault.Sent != fault.SentNo || a.fault.Retry != fault.RetryAfterChange || !strings.Contains(a.fault.Message, "2501") {
+			w.Errorf("answered %+v", a)
+		}
+		w.wantListed(movement.ReasonAccount)
+		w.up.quote = nil
+		w.want(w.create("A"), "Success")
+	})
+}
+
 // TestFeeIsKnownAfterACrash: also where the process ends in the call.
 func TestFeeIsKnownAfterACrash(t *testing.T) {
 	t.Parallel()
 	onBoth(t, transfers, func(w *world) {
 		w.up.quote = func(_ sdk.Quote, q sdk.Quoted) sdk.Quoted { q.Cost = sending + bankFee + 4_000; return q }
+		w.limits.HigherFees = true
 		w.up.before = func(sdk.Call) { panic(crash{}) }
 		w.create("A")
 		w.wantListed(movement.ReasonFee)

@@ -12,8 +12,9 @@ limits := {
 		limit := quota_limit(name)
 	],
 	"markup": markup,
-	"transfers": object.remove(outflow, ["repeat_within"]),
+	"transfers": object.remove(outflow, ["repeat_within", "higher_fees"]),
 	"repeat_within": object.get(outflow, "repeat_within", "10m"),
+	"higher_fees": object.get(outflow, "higher_fees", false),
 }
 
 # What data.json says about the merchant's tier.
@@ -63,7 +64,9 @@ default product_markups := {}
 
 product_markups := data.markups.products
 
-# How much money out, and for how long a transfer without a reference is refused that equals an earlier one ("0s" for never): the tier's bounds, and over them the merchant's own, bound by bound.
+# How much money out, for how long a transfer without a reference is refused that equals an earlier one ("0s" for never), and
+# whether one is sent although the provider takes a higher fee than was told: the tier's bounds, and over them the merchant's
+# own, bound by bound.
 outflow := object.union(tier_outflow, own_outflow)
 
 default tier_outflow := {}
