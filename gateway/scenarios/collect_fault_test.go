@@ -67,7 +67,7 @@ func TestOneFailingCollectionDelaysNoOther(t *testing.T) {
 	}
 }
 
-// TestLateMoneyIsTakenBack: late money that goes back is a reversal where the merchant
+// TestLateMoneyIsTakenBack: late money that goes back is a return where the merchant
 // was told of it, and nothing where not.
 func TestLateMoneyIsTakenBack(t *testing.T) {
 	t.Parallel()
@@ -79,7 +79,7 @@ func TestLateMoneyIsTakenBack(t *testing.T) {
 		w.complete()
 		w.work("INV/1", time.Hour)
 		late, gone := paid("late", m.Amount, m.ExpiresAt.Add(time.Minute)), back("late", m.Amount, w.now())
-		want := []string{"wallet2.paid_late INV/1 EXPIRED", "wallet2.reversed INV/1 EXPIRED", "wallet2.status_update INV/1 EXPIRED"}
+		want := []string{"wallet2.paid_late INV/1 EXPIRED", "wallet2.returned INV/1 EXPIRED", "wallet2.status_update INV/1 EXPIRED"}
 		if atOnce {
 			w.up.write(late, gone)
 			want = want[2:] // nobody was told of it
@@ -94,13 +94,13 @@ func TestLateMoneyIsTakenBack(t *testing.T) {
 			w.readStatement()
 		}
 		w.wantTold(want...)
-		if now := w.stored("INV/1"); now.State != movement.Expired || now.ReversedAt.IsZero() != atOnce || now.PaidLateAt.IsZero() != atOnce {
-			t.Errorf("it is %s, paid late at %v, taken back at %v", now.State, now.PaidLateAt, now.ReversedAt)
+		if now := w.stored("INV/1"); now.State != movement.Expired || now.ReturnedAt.IsZero() != atOnce || now.PaidLateAt.IsZero() != atOnce {
+			t.Errorf("it is %s, paid late at %v, taken back at %v", now.State, now.PaidLateAt, now.ReturnedAt)
 		}
 		if atOnce {
 			w.wantListed()
 		} else {
-			w.wantListed(movement.ReasonPaidLate, movement.ReasonReversed)
+			w.wantListed(movement.ReasonPaidLate, movement.ReasonReturned)
 		}
 	}
 }
@@ -195,15 +195,15 @@ func TestDisconnectedAccountIsReadNoMore(t *testing.T) {
 			w.leave(removed)
 			reads := w.up.reads
 			w.readStatement()
-			w.wantTold("wallet2.reversed back PAID", "wallet2.status_update back PAID", "wallet2.status_update paid PAID")
+			w.wantTold("wallet2.returned back FAILED", "wallet2.status_update back PAID", "wallet2.status_update paid PAID")
 			w.work("late", 20*time.Hour)
-			w.wantListed(movement.ReasonReversed, movement.ReasonUnresolved)
+			w.wantListed(movement.ReasonReturned, movement.ReasonUnresolved)
 			if p := w.line("p3"); p.State != movement.LineNew {
 				t.Errorf("the late payment is %s before its time is over", p.State)
 			}
 			w.pass(5 * time.Hour)
 			w.readStatement()
-			w.wantListed(movement.ReasonReversed, movement.ReasonUnmatched, movement.ReasonUnresolved)
+			w.wantListed(movement.ReasonReturned, movement.ReasonUnmatched, movement.ReasonUnresolved)
 			if w.up.reads != reads {
 				t.Errorf("the books were read %d times", w.up.reads-reads)
 			}

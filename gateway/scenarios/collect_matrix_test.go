@@ -14,7 +14,7 @@ import (
 
 // steps are the commits of a sale's way. A process may end before and after each.
 var steps = []string{
-	"reserve", "move to pending", "import", "match", "move to done", "move to expired", "late", "reversal", "close",
+	"reserve", "move to pending", "import", "match", "move to done", "move to expired", "late", "return", "close",
 }
 
 // fates are what becomes of a sale at its wallet.
@@ -39,7 +39,7 @@ var fates = map[string]struct {
 	}, movement.Succeeded, []string{"wallet2.status_update INV/1 PAID"}, []string{movement.ReasonPaidAgain}},
 	"taken back": {func(m movement.Movement) []sdk.StatementLine {
 		return []sdk.StatementLine{paid("r", m.Amount, m.CreatedAt.Add(time.Minute)), back("r", m.Amount, m.CreatedAt.Add(time.Hour))}
-	}, movement.Succeeded, []string{"wallet2.reversed INV/1 PAID", "wallet2.status_update INV/1 PAID"}, []string{movement.ReasonReversed}},
+	}, movement.Succeeded, []string{"wallet2.returned INV/1 FAILED", "wallet2.status_update INV/1 PAID"}, []string{movement.ReasonReturned}},
 }
 
 // crashOfSale is one way in which the processes of a sale end.

@@ -11,7 +11,7 @@ import (
 )
 
 // TestStatusReadsTheStatementAfterTheEnd: a status of a collection that has ended
-// still finds its reversal and its late money.
+// still finds its return and its late money.
 func TestStatusReadsTheStatementAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	w := newCollections(t, keeperFor(t))
@@ -24,7 +24,7 @@ func TestStatusReadsTheStatementAfterTheEnd(t *testing.T) {
 	w.pass(readEvery)
 	at := w.now()
 	w.up.write(back("r1", m.Amount, at))
-	if s := w.status("INV/1"); !strings.Contains(s.data, fmt.Sprintf(`"reversed_at":%q`, lifecycle.Stamp(at))) {
+	if s := w.status("INV/1"); !strings.Contains(s.data, fmt.Sprintf(`"returned_at":%q`, lifecycle.Stamp(at))) {
 		t.Errorf("taken back: status %s", s.data)
 	}
 

@@ -182,12 +182,12 @@ func TestLateMoney(t *testing.T) {
 	}
 }
 
-// TestStatementLinesInAnyOrder: a payment told twice, reversed, or told otherwise, in
+// TestStatementLinesInAnyOrder: a payment told twice, taken back, or told otherwise, in
 // any order, is applied once.
 func TestStatementLinesInAnyOrder(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
-	const announced, reversal = "wallet2.status_update INV/1 PAID", "wallet2.reversed INV/1 PAID"
+	const announced, returned = "wallet2.status_update INV/1 PAID", "wallet2.returned INV/1 FAILED"
 	for name, c := range map[string]struct {
 		rows   func(pay, back sdk.StatementLine) [][]sdk.StatementLine // one look at a time
 		state  movement.State
@@ -198,7 +198,7 @@ func TestStatementLinesInAnyOrder(t *testing.T) {
 		"taken back": {func(pay, back sdk.StatementLine) [][]sdk.StatementLine {
 			return [][]sdk.StatementLine{{pay}, {back}, {pay, back}}
 		},
-			movement.Succeeded, []string{reversal, announced}, []string{movement.ReasonReversed}},
+			movement.Succeeded, []string{returned, announced}, []string{movement.ReasonReturned}},
 		"taken back at once": {func(pay, back sdk.StatementLine) [][]sdk.StatementLine { return [][]sdk.StatementLine{{pay, back}} }, movement.Pending, nil, nil},
 		"taken back before":  {func(pay, back sdk.StatementLine) [][]sdk.StatementLine { return [][]sdk.StatementLine{{back}, {pay}} }, movement.Pending, nil, nil},
 		"paid once more": {func(pay, _ sdk.StatementLine) [][]sdk.StatementLine {

@@ -45,11 +45,12 @@ func TestEvents(t *testing.T) {
 		"paid, said often":     {"works", hears("paid, paid, open, paid again, ended"), []string{ends + " PAID"}},
 		"ended":                {"works", hears("ended, ended"), []string{ends + " EXPIRED"}},
 		"failed":               {"works", hears("failed"), []string{ends + " FAILED"}},
-		"another amount":       {"works", hears("less"), nil},
+		"another amount":       {"works", hears("less, less"), []string{differs + " PENDING"}},
+		"another amount late":  {"works", hears("ended, less, less"), []string{ends + " EXPIRED", late + " EXPIRED"}},
 		"cancelled":            {"works", func(w *world) { w.cancel("A"); w.cancel("A") }, []string{ends + " EXPIRED"}},
 		"late money":           {"works", hears("ended, paid, paid, paid again"), []string{ends + " EXPIRED", late + " EXPIRED"}},
 		"late for a failed":    {"refused", hears("paid"), []string{ends + " FAILED", late + " FAILED"}},
-		"taken back":           {"works", hears("paid, failed, failed"), []string{ends + " PAID", taken + " PAID"}},
+		"taken back":           {"works", hears("paid, failed, failed"), []string{ends + " PAID", taken + " FAILED"}},
 		"found by the worker":  {"works", func(w *world) { pays(w); w.work("A", time.Hour) }, []string{ends + " PAID"}},
 		"found by a status":    {"works", func(w *world) { pays(w); w.pass(time.Minute); w.status("A") }, []string{ends + " PAID"}},
 		"paid before answered": {"unknown, not made", hears("paid"), []string{ends + " PAID"}},
@@ -104,8 +105,8 @@ func TestEventBody(t *testing.T) {
 			w.hear(news(w.stored("R"))[what])
 			w.pass(time.Second)
 		}
-		if all := w.told(); len(all) != 4 || !strings.Contains(string(all[3].Body), `"reversed_at":`) {
-			t.Errorf("a reversal is told as %+v", all)
+		if all := w.told(); len(all) != 4 || !strings.Contains(string(all[3].Body), `"returned_at":`) {
+			t.Errorf("a return is told as %+v", all)
 		}
 	})
 }

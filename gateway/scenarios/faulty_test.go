@@ -74,7 +74,7 @@ func (f *faulty) Reserve(ctx context.Context, m movement.Movement) (movement.Mov
 }
 
 func (f *faulty) Apply(ctx context.Context, c movement.Change) (bool, error) {
-	if c.Effect == movement.LateMoney || c.Effect == movement.Reversal || c.Effect == movement.Move {
+	if c.Effect == movement.LateMoney || c.Effect == movement.MoneyBack || c.Effect == movement.OtherAmount || c.Effect == movement.Move {
 		if f.told != nil {
 			f.told(c.Callback)
 		}
@@ -105,8 +105,10 @@ func stepOf(c movement.Change) string {
 	switch c.Effect {
 	case movement.LateMoney:
 		return "late"
-	case movement.Reversal:
-		return "reversal"
+	case movement.MoneyBack:
+		return "return"
+	case movement.OtherAmount:
+		return "other amount"
 	case movement.Move:
 		return "move to " + string(c.To)
 	case movement.Nothing, movement.Supplement, movement.KeepAnswer, movement.Contradiction, movement.Renewal, movement.Errored:

@@ -2,10 +2,12 @@ package scenarios
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -20,12 +22,13 @@ import (
 )
 
 const (
-	ends  = "payments.status_update"
-	late  = "payments.paid_late"
-	taken = "payments.reversed"
+	ends    = "payments.status_update"
+	late    = "payments.paid_late"
+	taken   = "payments.returned"
+	differs = "payments.amount_differs"
 
-	orderEnds, orderTaken       = "ppob.status_update", "ppob.reversed"
-	transferEnds, transferTaken = "transfer.status_update", "transfer.reversed"
+	orderEnds, orderTaken       = "ppob.status_update", "ppob.returned"
+	transferEnds, transferTaken = "transfer.status_update", "transfer.returned"
 )
 
 // addUp proves all that must be true of this merchant's movements at any time: what
@@ -195,7 +198,7 @@ func (w *world) entriesOf(m movement.Movement, balance *ledger.Balance) []string
 		add(m.Attempt, not)
 	case movement.Submitting, movement.Acknowledged, movement.Pending, movement.Expired:
 	}
-	if !m.ReversedAt.IsZero() {
+	if !m.ReturnedAt.IsZero() {
 		add(m.Attempt, ledger.TakeBack(m.Amount, m.Cost))
 	}
 	return wanted
@@ -226,53 +229,117 @@ func (w *world) posted(m movement.Movement, wanted []string) {
 	}
 }
 
-// toldOf checks a movement's callbacks: one for its end and one for its reversal, byte for
-// byte, where its kind says how these read.
+// toldOf checks a movement's callbacks: one for its end, and one for each return and each
+// that was undone, byte for byte, where its kind says how these read. All that was told
+// of returns is all that is kept of them.
 func (w *world) toldOf(m movement.Movement) {
 	w.Helper()
 	callback := map[manifest.Kind]func(movement.Movement, movement.Callback) string{manifest.Order: orderTold, manifest.Transfer: transferTold}[w.of.kind]
 	if callback == nil {
 		return
 	}
-	var ends, reversals int
-	for _, c := range w.told() {
-		if c.MovementID != m.ID {
-			continue
-		}
-		reversal, known := w.of.events[c.Event]
+	ends, then := 0, m
+	then.Returns, then.ReturnedAt = nil, time.Time{}
+	for _, c := range w.toldIn(m) {
+		returned, known := w.of.events[c.Event]
+		suffix := ""
 		switch {
 		case !known:
 			w.Errorf("%s: nobody knows the event %s", m.Reference, c.Event)
-		case reversal:
-			reversals++
+		case returned:
+			then, suffix = w.withTold(then, c)
 		default:
 			ends++
 		}
-		then := m
-		if !reversal {
-			then.ReversedAt = then.PaidLateAt
-		}
-		if want := callback(then, c); string(c.Body) != want {
+		want := callback(then, c)
+		if want = strings.TrimSuffix(want, "}}") + suffix + "}}"; string(c.Body) != want {
 			w.Errorf("told\n%s\nwant\n%s", c.Body, want)
 		}
 	}
-	if final := m.State.Final(); ends > 1 || final != (ends == 1) || m.ReversedAt.IsZero() != (reversals == 0) || reversals > 1 {
-		w.Errorf("%s stands at %s and was told %d times, and %d times that it was taken back", m.Reference, m.State, ends, reversals)
+	if final := m.State.Final(); ends > 1 || final != (ends == 1) {
+		w.Errorf("%s stands at %s and was told %d times", m.Reference, m.State, ends)
 	}
+	if left, kept := leftOf(then), leftOf(m); left != kept || len(then.Returns) != len(m.Returns) || m.ReturnedAt.IsZero() != then.ReturnedAt.IsZero() {
+		w.Errorf("%s has returns %+v, and was told of %+v", m.Reference, m.Returns, then.Returns)
+	}
+}
+
+// toldIn are a movement's callbacks in the order of its history.
+func (w *world) toldIn(m movement.Movement) []movement.Callback {
+	w.Helper()
+	all := slices.DeleteFunc(w.told(), func(c movement.Callback) bool { return c.MovementID != m.ID })
+	slices.SortFunc(all, func(a, b movement.Callback) int { return a.Sequence - b.Sequence })
+	return all
+}
+
+// withTold is a movement once a callback has told of a return, and how the callback ends.
+func (w *world) withTold(m movement.Movement, c movement.Callback) (movement.Movement, string) {
+	w.Helper()
+	var body struct {
+		Data struct {
+			Return struct {
+				ID, Sort string
+				Amount   money.Amount
+				At       time.Time
+				UndoneAt time.Time `json:"undone_at"`
+			}
+		}
+	}
+	if err := json.Unmarshal(c.Body, &body); err != nil {
+		w.Fatal(err)
+	}
+	r, undone := body.Data.Return, ""
+	if !r.UndoneAt.IsZero() {
+		undone = `,"undone_at":"` + lifecycle.Stamp(r.UndoneAt) + `"`
+	}
+	m.Returns = slices.DeleteFunc(slices.Clone(m.Returns), func(before movement.Return) bool {
+		if before.ID == r.ID && (before.UndoneAt.IsZero() == r.UndoneAt.IsZero() || before.Amount != r.Amount) {
+			w.Errorf("%s: return %q was told twice", m.Reference, r.ID)
+		}
+		return before.ID == r.ID
+	})
+	m.Returns = append(m.Returns, movement.Return{ID: r.ID, Sort: movement.ReturnSort(r.Sort), Amount: r.Amount, At: r.At, UndoneAt: r.UndoneAt})
+	switch gone := leftOf(m) <= 0; {
+	case !gone:
+		m.ReturnedAt = time.Time{}
+	case m.ReturnedAt.IsZero():
+		m.ReturnedAt = r.At
+	}
+	return m, fmt.Sprintf(`,"return":{"id":%q,"sort":%q,"amount":%d,"at":%q%s}`, r.ID, r.Sort, r.Amount, lifecycle.Stamp(r.At), undone)
+}
+
+// leftOf is what has arrived of a movement's money less what went back of it.
+func leftOf(m movement.Movement) money.Amount {
+	left := cmp.Or(m.PaidAmount, m.Amount)
+	for _, r := range m.Returns {
+		if r.UndoneAt.IsZero() {
+			left -= r.Amount
+		}
+	}
+	return left
+}
+
+// returnedOf is how a status tells that money of a movement went back.
+func returnedOf(m movement.Movement) string {
+	told := ""
+	if back := cmp.Or(m.PaidAmount, m.Amount) - leftOf(m); back > 0 {
+		told = fmt.Sprintf(`,"returned_amount":%d`, back)
+	}
+	if !m.ReturnedAt.IsZero() {
+		told += `,"returned_at":"` + lifecycle.Stamp(m.ReturnedAt) + `"`
+	}
+	return told
 }
 
 // orderTold is the callback of an order.
 func orderTold(m movement.Movement, c movement.Callback) string {
-	sn, reversedAt := `""`, ""
+	sn := `""`
 	if m.State == movement.Succeeded {
 		sn = `"SN-` + m.UpstreamReference() + `"`
 	}
-	if !m.ReversedAt.IsZero() {
-		reversedAt = `,"reversed_at":"` + lifecycle.Stamp(m.ReversedAt) + `"`
-	}
 	message := cmp.Or(lifecycle.Reports(m)["message"], lifecycle.Message(ordersOf(orderPath).Rules, m))
 	return fmt.Sprintf(`{"event":%q,"data":{"ref_id":%q,"sku":%s,"target":%s,"status":%q,"sn":%s,"message":%q,"timestamp":%q%s}}`,
-		c.Event, m.Reference, m.Field("sku"), m.Field("target"), wordOf(m), sn, message, lifecycle.Stamp(c.CreatedAt), reversedAt)
+		c.Event, m.Reference, m.Field("sku"), m.Field("target"), wordOf(m), sn, message, lifecycle.Stamp(c.CreatedAt), returnedOf(m))
 }
 
 // transferTold is the callback of a transfer: its status, and when it was told.
@@ -280,8 +347,12 @@ func transferTold(m movement.Movement, c movement.Callback) string {
 	return fmt.Sprintf(`{"event":%q,"data":%s,"timestamp":%q}}`, c.Event, strings.TrimSuffix(statusOf(m), "}"), lifecycle.Stamp(c.CreatedAt))
 }
 
-// wordOf is what a merchant reads of an order or a transfer.
+// wordOf is what a merchant reads of an order or a transfer: that it has failed, too, once
+// all of its money went back.
 func wordOf(m movement.Movement) string {
+	if m.State == movement.Succeeded && !m.ReturnedAt.IsZero() {
+		return "Failed"
+	}
 	return map[movement.State]string{
 		movement.Submitting: "Pending", movement.Acknowledged: "Pending", movement.Pending: "Pending", movement.Succeeded: "Success", movement.Failed: "Failed",
 	}[m.State]
@@ -314,12 +385,8 @@ func statusOf(m movement.Movement) string {
 	if m.Operation == walletPath {
 		name = "refId"
 	}
-	reversedAt := ""
-	if !m.ReversedAt.IsZero() {
-		reversedAt = `,"reversed_at":"` + lifecycle.Stamp(m.ReversedAt) + `"`
-	}
 	return fmt.Sprintf(`{%q:%q,"external_id":%s,"amount":%d,"fee":%d,"status":%q%s}`,
-		name, nameOfMovement(m.ID), ours(m), m.Amount, m.Fee, wordOf(m), reversedAt)
+		name, nameOfMovement(m.ID), ours(m), m.Amount, m.Fee, wordOf(m), returnedOf(m))
 }
 
 // wantAnswer is the data of a creation's answer, "" where only its status is known.

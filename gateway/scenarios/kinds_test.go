@@ -55,12 +55,14 @@ type kindCase struct {
 	offer  func(reference string, amount money.Amount, body json.RawMessage) json.RawMessage
 	says   func(t *thing, f *sdk.StatusUpdate)
 
-	events map[string]bool // its callback events, and whether it is that of a reversal
+	events map[string]bool // its callback events, and whether it is that of a return
 }
 
 var (
+	// payments are of a provider that signs its notifications, as nearly all tests of facts
+	// want it; hinted are of the shipped one, whose notifications are reasons to look.
 	payments = &kindCase{
-		kind: manifest.Payment, provider: provider, catalog: ownCatalog(provider), path: createPath, status: statusPath, reference: "external_id", life: life,
+		kind: manifest.Payment, provider: provider, catalog: signedCatalog(provider), path: createPath, status: statusPath, reference: "external_id", life: life,
 		body: func(*world) catalog.Document {
 			return catalog.Document{"amount": json.Number("10000"), "payer_email": "payer@shop.example"}
 		},
@@ -79,6 +81,8 @@ var (
 			}
 		},
 	}
+
+	hinted = as(payments, ownCatalog(provider))
 
 	collections = &kindCase{
 		kind: manifest.Collection, provider: wallet2, catalog: ownCatalog(wallet2), path: collectPath, status: collectedPath, reference: "external_id",
@@ -166,6 +170,13 @@ var (
 		events: map[string]bool{transferEnds: false, transferTaken: true},
 	}
 )
+
+// as is a kind as another manifest has it.
+func as(of *kindCase, catalog func() *catalog.Catalog) *kindCase {
+	other := *of
+	other.catalog = catalog
+	return &other
+}
 
 func unquoted(*upstream, sdk.Quote) sdk.Quoted {
 	return sdk.NoQuote(sdk.DontKnow(sdk.BlameNone, "it has no quote"))

@@ -38,7 +38,7 @@ func TestNotify(t *testing.T) {
 		status   string
 		listed   []string
 		late     bool
-		reversed bool
+		returned bool
 	}{
 		"paid":                       {status: "PAID"},
 		"paid in no currency":        {status: "PAID"},
@@ -46,8 +46,8 @@ func TestNotify(t *testing.T) {
 		"open, paid, open":           {status: "PAID"},
 		"paid, ended":                {status: "PAID"},
 		"paid, paid again":           {status: "PAID", listed: []string{movement.ReasonPaidAgain}},
-		"paid, failed":               {status: "PAID", listed: []string{movement.ReasonReversed}, reversed: true},
-		"paid, failed, failed":       {status: "PAID", listed: []string{movement.ReasonReversed}, reversed: true},
+		"paid, failed":               {status: "FAILED", listed: []string{movement.ReasonReturned}, returned: true},
+		"paid, failed, failed":       {status: "FAILED", listed: []string{movement.ReasonReturned}, returned: true},
 		"ended":                      {status: "EXPIRED"},
 		"ended, ended, open":         {status: "EXPIRED"},
 		"ended, paid":                {status: "EXPIRED", listed: []string{movement.ReasonPaidLate}, late: true},
@@ -60,8 +60,11 @@ func TestNotify(t *testing.T) {
 		"nothing":                    {status: "PENDING", listed: []string{movement.ReasonAmount}},
 		"dollars":                    {status: "PENDING", listed: []string{movement.ReasonCurrency}},
 		"another spelling":           {status: "PENDING"},
-		"no word, not found":         {status: "PENDING"},
-		"ended, less":                {status: "EXPIRED", listed: []string{movement.ReasonAmount}},
+		"not found":                  {status: "PENDING"},
+		"no word, not found":         {status: "PENDING", listed: []string{movement.ReasonNotUnderstood}},
+		"no word, no word, paid":     {status: "PAID", listed: []string{movement.ReasonNotUnderstood}},
+		"ended, less":                {status: "EXPIRED", listed: []string{movement.ReasonAmount, movement.ReasonPaidLate}, late: true},
+		"ended, less, less":          {status: "EXPIRED", listed: []string{movement.ReasonAmount, movement.ReasonPaidLate}, late: true},
 		"paid, dollars, less, ended": {status: "PAID", listed: []string{movement.ReasonAmount, movement.ReasonCurrency}},
 	} {
 		t.Run(says, func(t *testing.T) {
@@ -74,8 +77,8 @@ func TestNotify(t *testing.T) {
 				}
 				w.want(w.status("A"), c.status)
 				w.wantListed(c.listed...)
-				if m = w.stored("A"); m.PaidLateAt.IsZero() == c.late || m.ReversedAt.IsZero() == c.reversed {
-					t.Errorf("paid late %v, reversed %v", m.PaidLateAt, m.ReversedAt)
+				if m = w.stored("A"); m.PaidLateAt.IsZero() == c.late || m.ReturnedAt.IsZero() == c.returned {
+					t.Errorf("paid late %v, returned %v", m.PaidLateAt, m.ReturnedAt)
 				}
 			})
 		})

@@ -83,7 +83,7 @@ func TestOrderUpdateBeforeTheAnswer(t *testing.T) {
 	}
 }
 
-// TestTakenBackOnce: the same reversal on many connections at once is posted and
+// TestTakenBackOnce: the same return on many connections at once is posted and
 // told once, and stands in the status.
 func TestTakenBackOnce(t *testing.T) {
 	t.Parallel()
@@ -110,9 +110,9 @@ func TestTakenBackOnce(t *testing.T) {
 				}
 				senders.Wait()
 				w.wantBalance(opening, 0)
-				w.wantListed(movement.ReasonReversed)
-				want := fmt.Sprintf(`{"ref_id":"A","sku":%q,"target":"081200001111","status":"Success","sn":"SN-%s","reversed_at":%q}`,
-					sku, m.UpstreamReference(), lifecycle.Stamp(back))
+				w.wantListed(movement.ReasonReturned)
+				want := fmt.Sprintf(`{"ref_id":"A","sku":%q,"target":"081200001111","status":"Failed","sn":"SN-%s","returned_amount":%d,"returned_at":%q}`,
+					sku, m.UpstreamReference(), m.Amount, lifecycle.Stamp(back))
 				if a := w.status("A"); a.data != want {
 					w.Errorf("got  %s\nwant %s", a.data, want)
 				}

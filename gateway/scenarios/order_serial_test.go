@@ -91,7 +91,7 @@ func TestLateSerial(t *testing.T) {
 		"none, still":     {first: silent, then: silent, listed: movement.ReasonContradiction},
 		"another one":     {first: `{"sn":"first"}`, then: spoken, sn: "first", listed: movement.ReasonContradiction},
 		"and cheaper":     {first: silent, then: spoken, cheaper: true, sn: token, listed: movement.ReasonAmount + " " + movement.ReasonContradiction},
-		"of a taken back": {first: silent, then: spoken, back: true, listed: movement.ReasonContradiction + " " + movement.ReasonReversed},
+		"of a taken back": {first: silent, then: spoken, back: true, listed: movement.ReasonContradiction + " " + movement.ReasonReturned},
 		"that can't be":   {first: silent, then: `{"sn":"` + strings.Repeat("1", longestReport+1) + `"}`, listed: movement.ReasonUnreadable},
 	} {
 		t.Run(name, func(t *testing.T) {

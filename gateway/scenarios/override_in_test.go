@@ -2,7 +2,9 @@ package scenarios
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,8 +63,12 @@ func TestOperatorsEndAPayment(t *testing.T) {
 			}
 		}
 		m := o.stored("A")
-		if m.State != c.state || !m.DueAt.IsZero() {
-			t.Errorf("%s: it is %s, due %v", outcome, m.State, m.DueAt)
+		due := time.Time{}
+		if c.state == movement.Succeeded { // whose money may go back
+			due = m.UpdatedAt.Add(operation(createPath).Rules.Polls.Succeeded[0])
+		}
+		if m.State != c.state || !m.DueAt.Equal(due) {
+			t.Errorf("%s: it is %s, due %v, want %v", outcome, m.State, m.DueAt, due)
 		}
 		o.wantListed()
 		o.want(o.status("A"), c.word)
@@ -102,8 +108,9 @@ func TestPaidAfterAnOverride(t *testing.T) {
 	o.wantTold("payments.status_update PAID")
 }
 
-// TestAnotherAmountPaid: what its payer paid otherwise is an exception at once, from
-// which operators decide, however young the payment is.
+// TestAnotherAmountPaid: what its payer paid otherwise is an exception and an event at
+// once, from which operators decide, however young the payment is. Said again it is no
+// other event, and what they decide books what arrived.
 func TestAnotherAmountPaid(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
@@ -140,8 +147,14 @@ func TestAnotherAmountPaid(t *testing.T) {
 	o.wantListed() // what was decided is settled
 	o.want(o.status("A"), "PAID")
 	o.hear(paid)
-	o.wantTold("payments.status_update PAID")
+	o.wantTold("payments.amount_differs PENDING", "payments.status_update PAID")
 	o.wantListed()
+	arrived := fmt.Sprintf(`"amount":%d,"payer_email":"payer@shop.example","paid_amount":%d`, m.Amount, m.Amount+1)
+	for _, said := range append(w.told(), movement.Callback{Body: json.RawMessage(o.status("A").data)}) {
+		if !strings.Contains(string(said.Body), arrived) {
+			t.Errorf("does not say what arrived: %s", said.Body)
+		}
+	}
 }
 
 // TestEndlessPayment: a payment of whose life the provider tells no end is an exception

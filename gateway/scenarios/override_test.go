@@ -345,7 +345,7 @@ func TestPendingOverrideStopsResubmission(t *testing.T) {
 }
 
 // TestStatusUpdateAfterAnOverride: a final state stays. What the provider says
-// otherwise is a reversal or an exception.
+// otherwise is a return or an exception.
 func TestStatusUpdateAfterAnOverride(t *testing.T) {
 	t.Parallel()
 	s := keeperFor(t)
@@ -367,13 +367,13 @@ func TestStatusUpdateAfterAnOverride(t *testing.T) {
 			}
 			o.hear(f)
 			then := o.stored("A")
-			if then.State != m.State || then.ReversedAt.IsZero() != (outcome == movement.OverrideFailed) {
-				t.Errorf("%s, %s, then %s: stands at %s, reversed %v", what, outcome, news, then.State, then.ReversedAt)
+			if then.State != m.State || then.ReturnedAt.IsZero() != (outcome == movement.OverrideFailed) {
+				t.Errorf("%s, %s, then %s: stands at %s, returned %v", what, outcome, news, then.State, then.ReturnedAt)
 			}
 			if outcome == movement.OverrideFailed {
 				o.wantListed(movement.ReasonContradiction)
 			} else {
-				o.wantListed(movement.ReasonReversed)
+				o.wantListed(movement.ReasonReturned)
 			}
 			if o.of == orders {
 				o.wantBalance(opening, 0)
@@ -444,11 +444,11 @@ func TestConcurrentOverridesEndOnce(t *testing.T) {
 			decided, told := o.endings()
 			then := o.stored("A")
 			ends := 1
-			if !then.ReversedAt.IsZero() {
+			if !then.ReturnedAt.IsZero() {
 				ends++
 			}
 			if round%2 == 0 && (then.State != movement.Succeeded || len(decided) != 1) || len(decided) > 1 || len(told) != ends || !then.State.Final() {
-				t.Errorf("%s: stands at %s, reversed %v, decided %d times, told %q", what, then.State, then.ReversedAt, len(decided), told)
+				t.Errorf("%s: stands at %s, returned %v, decided %d times, told %q", what, then.State, then.ReturnedAt, len(decided), told)
 			}
 		}
 	}

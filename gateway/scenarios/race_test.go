@@ -148,8 +148,8 @@ func TestNotificationsAtOnce(t *testing.T) {
 			})
 		}
 		senders.Wait()
-		w.want(w.status("A"), "PAID")
-		w.wantListed(movement.ReasonAmount, movement.ReasonReversed)
-		w.wantTold(ends+" PAID", taken+" PAID")
+		w.want(w.status("A"), "FAILED") // the last of them says that all of it went back
+		w.wantListed(movement.ReasonAmount, movement.ReasonReturned)
+		w.wantTold(ends+" PAID", taken+" FAILED")
 	})
 }

@@ -38,10 +38,10 @@ func ofAnotherRequest(reference string) string {
 }
 
 // TestStatusUpdates: notifications of money that goes out. The first end stays; a success
-// that failed later is reversed; what differs is an exception.
+// that failed later is a return of all of it; what differs is an exception.
 func TestStatusUpdates(t *testing.T) {
 	t.Parallel()
-	const success, failure, reversal = "ended Success", "ended Failed", "reversed Success"
+	const success, failure, back = "ended Success", "ended Failed", "returned Failed"
 	for says, c := range map[string]struct {
 		word   string
 		listed []string
@@ -58,10 +58,10 @@ func TestStatusUpdates(t *testing.T) {
 		"failed; done":                 {"Failed", []string{movement.ReasonContradiction}, []string{failure}},
 		"failed; done; done":           {"Failed", []string{movement.ReasonContradiction}, []string{failure}},
 		"failed; done; failed; failed": {"Failed", []string{movement.ReasonContradiction}, []string{failure}},
-		"done; failed":                 {"Success", []string{movement.ReasonReversed}, []string{success, reversal}},
-		"done; failed without amount":  {"Success", []string{movement.ReasonReversed}, []string{success, reversal}},
-		"done; failed; failed":         {"Success", []string{movement.ReasonReversed}, []string{success, reversal}},
-		"done; failed; done":           {"Success", []string{movement.ReasonReversed}, []string{success, reversal}},
+		"done; failed":                 {"Failed", []string{movement.ReasonReturned}, []string{success, back}},
+		"done; failed without amount":  {"Failed", []string{movement.ReasonReturned}, []string{success, back}},
+		"done; failed; failed":         {"Failed", []string{movement.ReasonReturned}, []string{success, back}},
+		"done; failed; done":           {"Failed", []string{movement.ReasonReturned}, []string{success, back}},
 		"more":                         {"Pending", []string{movement.ReasonAmount}, nil},
 		"free":                         {"Pending", []string{movement.ReasonAmount}, nil},
 		"more; more; done":             {"Success", []string{movement.ReasonAmount}, []string{success}},
@@ -71,7 +71,8 @@ func TestStatusUpdates(t *testing.T) {
 		"dollars":                      {"Pending", []string{movement.ReasonCurrency}, nil},
 		"stray":                        {"Pending", []string{movement.ReasonContradiction}, nil},
 		"expired":                      {"Pending", []string{movement.ReasonContradiction}, nil},
-		"no word; not found; done":     {"Success", nil, []string{success}},
+		"not found; done":              {"Success", nil, []string{success}},
+		"no word; not found; done":     {"Success", []string{movement.ReasonNotUnderstood}, []string{success}},
 	} {
 		for _, of := range []cell{{of: orders, path: orderPath, sku: prepaidSKU}, {of: orders, path: orderPath, sku: billSKU}, {of: transfers, path: walletPath}, {of: transfers, path: bankPath}} {
 			t.Run(of.path+" "+of.sku+", "+says, func(t *testing.T) {
@@ -91,9 +92,9 @@ func TestStatusUpdates(t *testing.T) {
 					}
 					w.want(w.status("A"), c.word)
 					w.wantListed(c.listed...)
-					names := strings.NewReplacer("ended", orderEnds, "reversed", orderTaken)
+					names := strings.NewReplacer("ended", orderEnds, "returned", orderTaken)
 					if of.of == transfers {
-						names = strings.NewReplacer("ended", transferEnds, "reversed", transferTaken)
+						names = strings.NewReplacer("ended", transferEnds, "returned", transferTaken)
 					}
 					var events []string
 					for _, e := range c.events {

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -51,13 +52,29 @@ func ordersOf(path string) *catalog.Operation { return operationIn(orders.catalo
 
 // ownCatalog is the catalog of a plugin's own manifest, built once.
 func ownCatalog(plugin string) func() *catalog.Catalog {
-	return sync.OnceValue(func() *catalog.Catalog {
-		document, err := os.ReadFile(filepath.Join("..", "..", "plugins", plugin, "manifest.json"))
-		if err != nil {
-			panic(err)
-		}
-		return catalogOf(document)
-	})
+	return sync.OnceValue(func() *catalog.Catalog { return catalogOf(ownManifest(plugin)) })
+}
+
+func ownManifest(plugin string) []byte {
+	document, err := os.ReadFile(filepath.Join("..", "..", "plugins", plugin, "manifest.json"))
+	if err != nil {
+		panic(err)
+	}
+	return document
+}
+
+// signedCatalog is the catalog of a plugin as if its provider signed what it notifies of.
+func signedCatalog(plugin string) func() *catalog.Catalog {
+	return sync.OnceValue(func() *catalog.Catalog { return catalogOf(signed(ownManifest(plugin))) })
+}
+
+// signed is a manifest whose provider signs what it notifies of.
+func signed(document []byte) []byte {
+	const token, signed = `"notification_proof": "token"`, `"notification_proof": "signed"`
+	if !bytes.Contains(document, []byte(token)) {
+		panic("a manifest that does not say token")
+	}
+	return bytes.Replace(document, []byte(token), []byte(signed), 1)
 }
 
 func catalogOf(document []byte) *catalog.Catalog {
