@@ -16,7 +16,7 @@ var words = map[string]string{
 	"charge": "tagihan", "cost": "biaya", "refund": "pengembalian", "hold": "penahanan", "capture": "pengambilan", "release": "pelepasan",
 
 	"posted": "dibukukan", "refused": "ditolak", "suspended": "ditangguhkan", "reversal": "pembalikan",
-	"accepted": "diterima penyedia", "not_sent": "tidak terkirim", "overridden": "diputuskan operator", "errored": "galat penyedia",
+	"accepted": "diterima penyedia", "not_sent": "tidak terkirim", "overridden": "diputuskan operator", "errored": "galat penyedia", "paid_late": "dibayar terlambat", "amount_differs": "jumlah berbeda",
 
 	"State": "Status", "From": "Dari", "To": "Sampai", "Show": "Tampilkan", "Reference": "Referensi", "Reference begins with": "Referensi diawali",
 	"Amount": "Jumlah", "Created": "Dibuat", "Channel": "Kanal", "Kind": "Jenis", "Older": "Lebih lama", "Next page": "Halaman berikutnya",

@@ -16,7 +16,7 @@ func TestWords(t *testing.T) {
 	given := []string{
 		// Texts in tables and in data.
 		"Live", "Test", "given up", "available", "held", "active", "none", "prepared", "switched", "posted", "refused", "suspended",
-		"admitted", "invalid", "denied", "slowed", "over_quota", "unjudged", "pending", "succeeded", "failed", "expired", "credit", "debit", "accepted", "not_sent", "overridden", "errored", "operator",
+		"admitted", "invalid", "denied", "slowed", "over_quota", "unjudged", "pending", "succeeded", "failed", "expired", "credit", "debit", "accepted", "not_sent", "overridden", "errored", "paid_late", "amount_differs", "returned", "return_undone", "operator",
 		"Put it where your server reads its secrets.",
 		"The old key goes on until its overlap ends. The list of keys tells when and from where each was used last.",
 		"Add it to your server now: both secrets sign from this moment on. Switch once your server knows it, and finish when nothing uses the old one any more.",
@@ -38,6 +38,9 @@ func TestWords(t *testing.T) {
 	}
 	for _, kind := range movement.Kinds() {
 		given = append(given, string(kind))
+	}
+	for _, sort := range []movement.ReturnSort{movement.Refund, movement.Void, movement.Chargeback, movement.Reversal} {
+		given = append(given, string(sort))
 	}
 	for _, scope := range scopes {
 		given = append(given, string(scope))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console/page/pagetest"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
 func TestEveryTextIsThereInIndonesian(t *testing.T) {
@@ -21,6 +22,9 @@ func TestEveryTextIsThereInIndonesian(t *testing.T) {
 	}
 	for _, d := range documentsOf(movementOf) {
 		given = append(given, d.Title)
+	}
+	for _, sort := range []movement.ReturnSort{movement.Refund, movement.Void, movement.Chargeback, movement.Reversal} {
+		given = append(given, string(sort))
 	}
 	given = append(given, linkOf("").Text, tokenOf("").Text, adminapi.PlaceMerchant, adminapi.PlaceKey, adminapi.PlaceCallback,
 		adminapi.PlaceAdjustment, adminapi.PlacePolicy, adminapi.PlaceActivation, adminapi.PlaceReplica)
