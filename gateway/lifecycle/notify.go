@@ -114,10 +114,7 @@ func (l *Lifecycle) notified(ctx context.Context, c tenants.Connection, u sdk.St
 	case err != nil && !op.Rules.Signed:
 		return err
 	case err == nil && now.anotherAccount(m):
-		return l.List(ctx, m, movement.Cause{
-			Reason: movement.ReasonContradiction, FactID: f.EventID,
-			Detail: "it was made on account " + m.ConnectionAccount + ", and a notification of account " + now.Account + " tells " + u.Status.String() + " of it",
-		})
+		return l.ofAnother(ctx, m, now, f, u.Status)
 	case !op.Rules.Signed, len(f.Returns) > 0 && m.State.Open():
 		return l.hinted(ctx, op, m, now)
 	}
@@ -125,12 +122,23 @@ func (l *Lifecycle) notified(ctx context.Context, c tenants.Connection, u sdk.St
 	return err
 }
 
+// ofAnother lists what is told of a movement by an account that it was not made on, and
+// which says nothing of it.
+func (l *Lifecycle) ofAnother(ctx context.Context, m movement.Movement, c Connection, f movement.Fact, told sdk.Status) error {
+	return l.List(ctx, m, movement.Cause{
+		Reason: movement.ReasonContradiction, FactID: f.EventID,
+		Detail: "it was made on account " + m.ConnectionAccount + ", and a " + string(f.Source) + " of account " + c.Account + " tells " + told.String() + " of it",
+	})
+}
+
 // hinted asks the provider about a movement of which a notification tells what it does not
 // prove. One that the provider does not answer for is asked about again soon.
 func (l *Lifecycle) hinted(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection) error {
 	if m.Version != 0 { // there is something to ask
 		seen, err := l.Poll(ctx, op, m, c)
-		if err == nil && seen.Version != 0 && seen.State == m.State && seen.Sequence == m.Sequence {
+		told := seen.State != m.State || seen.Sequence != m.Sequence
+		soon := l.Now().Add(op.Rules.Pace.Every)
+		if err == nil && !told && seen.Version != 0 && seen.Misses == 0 && (seen.DueAt.IsZero() || seen.DueAt.After(soon)) {
 			err = l.putOff(ctx, seen, op.Rules.Pace.Every) // its own books may be later than its notification
 		}
 		return err

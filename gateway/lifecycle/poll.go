@@ -113,8 +113,14 @@ func (l *Lifecycle) weigh(
 	ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection, u sdk.StatusUpdate, next time.Time,
 ) (movement.Movement, error) {
 	f := l.factOfUpdate(op, m, u, movement.FromLookup)
-	if f.Says == movement.SaysExpired && c.anotherAccount(m) {
-		f.Says = movement.SaysNotFound // it has nothing of ours: that the life of a link is over needs no account
+	if c.anotherAccount(m) { // which has nothing of it
+		switch f.Says { //nolint:exhaustive // the others end nothing
+		case movement.SaysExpired:
+			f.Says = movement.SaysNotFound // that the life of a link is over needs no account
+		case movement.SaysSucceeded, movement.SaysFailed:
+			m.DueAt = next
+			return m, l.ofAnother(ctx, m, c, f, u.Status)
+		}
 	}
 	switch f.Says {
 	case movement.SaysNothing:

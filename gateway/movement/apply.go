@@ -1,6 +1,7 @@
 package movement
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -22,16 +23,28 @@ const PollLasts = time.Minute
 // end here.
 func Apply(rules Rules, m Movement, f Fact) Transition {
 	t := says(rules, m, f)
-	if t.Effect != Nothing && t.Effect != Contradiction || len(f.Returns) == 0 {
+	if t.Effect != Nothing && t.Effect != Contradiction {
 		return t
 	}
-	r := m.unheard(f)
-	if r == nil {
+	unheard := m.unheard(f)
+	if len(unheard) == 0 {
 		return t
 	}
-	back := moneyBack(rules, m, f, *r)
-	back.Exceptions = append(t.Exceptions, back.Exceptions...)
-	return back
+	if why, text := foreign(m, f); why != "" {
+		if f.Says == SaysNothing { // otherwise that has been said
+			t = exception(why, cmp.Or(f.EventID, unheard[0].ID), text)
+		}
+		return t
+	}
+	for _, r := range unheard { // one that is an exception holds up no other
+		back := moneyBack(rules, m, f, r)
+		back.Exceptions = append(t.Exceptions, back.Exceptions...)
+		if back.Effect == MoneyBack {
+			return back
+		}
+		t.Exceptions = back.Exceptions
+	}
+	return t
 }
 
 func says(rules Rules, m Movement, f Fact) Transition {
@@ -330,11 +343,11 @@ func contradicts(rules Rules, m Movement, f Fact) (why, text string) {
 	case succeeded && f.Unreadable != "":
 		return ReasonUnreadable, "the provider says succeeded, and its data can't be read: " + f.Unreadable
 	case f.Reference != m.UpstreamReference():
-		return ReasonContradiction, "it is asked for as " + m.UpstreamReference() + ", the provider speaks of " + f.Reference
+		return foreign(m, f)
 	case f.Source == FromNotification && f.ProviderReference != "" && m.ProviderReference != "" && f.ProviderReference != m.ProviderReference:
 		return ReasonContradiction, "the provider called it " + m.ProviderReference + ", its notification speaks of " + f.ProviderReference
 	case f.Currency != "" && f.Currency != "IDR":
-		return ReasonCurrency, "the provider says " + f.Currency
+		return foreign(m, f)
 	case rules.AmountIsCost: // a bill costs what was agreed, a product at most that
 		exact := m.Charge == Held && f.Amount != m.Cost
 		if succeeded && (exact || f.Amount <= 0 || f.Amount > m.Cost) {
@@ -342,6 +355,17 @@ func contradicts(rules Rules, m Movement, f Fact) (why, text string) {
 		}
 	case f.Amount != m.Amount && (succeeded || f.Amount != 0):
 		return ReasonAmount, "asked " + m.Amount.String() + ", the provider says " + f.Amount.String()
+	}
+	return "", ""
+}
+
+// foreign says why what a fact tells of money is not about a movement's, "" where it is.
+func foreign(m Movement, f Fact) (why, text string) {
+	switch {
+	case f.Reference != m.UpstreamReference():
+		return ReasonContradiction, "it is asked for as " + m.UpstreamReference() + ", the provider speaks of " + f.Reference
+	case f.Currency != "" && f.Currency != "IDR":
+		return ReasonCurrency, "the provider says " + f.Currency
 	}
 	return "", ""
 }
@@ -437,7 +461,7 @@ func confirmed(rules Rules, m Movement, f Fact, to State) Transition {
 		return succeededAgain(rules, m, f, again && !m.PaidByOverride())
 	case again && m.PaidByOverride() && f.By != "": // an operator says that this is the payment
 		return Transition{}
-	case to == Succeeded && m.Gone() && f.Source == FromLookup && len(f.Returns) == 0:
+	case to == Succeeded && m.Gone() && f.Source == FromLookup && !f.tellsGone(rules, m):
 		return exception(ReasonContradiction, f.EventID, "its money went back, and the provider says succeeded")
 	case again && m.PaidByOverride(): // nobody knows which payment the operators saw
 		return exception(ReasonPaidAgain, f.EventID, "operators ended it as paid, and the provider tells of a payment")
@@ -464,7 +488,7 @@ func succeededAgain(rules Rules, m Movement, f Fact, renamed bool) Transition {
 		// listed as another success would be, so that the same one told again is not.
 		t.Effect, t.Result, t.Event, t.Detail = Supplement, f.Fuller, "supplemented", f.entry(rules)
 		t.Exceptions = append(t.Exceptions, Cause{ReasonContradiction, f.EventID, "the provider told " + f.Late + " late, after the success: the callback went without it"})
-	case m.Gone() && f.Source == FromLookup:
+	case m.Gone() && f.Source == FromLookup && !f.tellsGone(rules, m):
 		t.Exceptions = append(t.Exceptions, Cause{ReasonContradiction, f.EventID, "it came back, and the provider says succeeded"})
 	case renamed && !cheaper:
 		t.Exceptions = append(t.Exceptions, Cause{ReasonContradiction, f.EventID, "it had succeeded before as " + m.FactID})

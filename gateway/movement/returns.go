@@ -96,10 +96,10 @@ func (m *Movement) tellsAll() bool {
 	return m.returnAt("") >= 0 || len(m.Returns) == 0 && !m.ReturnedAt.IsZero()
 }
 
-// unheard is the first of the returns that a fact tells which the movement does not have
-// as it is told, nil for none. What a status alone told to be gone has no name: who
-// names it then tells nothing new.
-func (m *Movement) unheard(f Fact) *Return {
+// unheard are the returns that a fact tells which the movement does not have as they are
+// told. What a status alone told to be gone has no name: who names it then tells nothing
+// new.
+func (m *Movement) unheard(f Fact) (news []Return) {
 	for _, r := range f.Returns {
 		if r.At.IsZero() {
 			r.At = f.Now
@@ -108,13 +108,29 @@ func (m *Movement) unheard(f Fact) *Return {
 		switch {
 		case i < 0 && (m.tellsAll() || !r.UndoneAt.IsZero()): // nor does what came again unheard
 		case i < 0:
-			return &r
+			news = append(news, r)
 		case m.Returns[i].UndoneAt.IsZero() != r.UndoneAt.IsZero() && r.UndoneAt.After(m.Returns[i].UndoneAt):
 			r.At = m.Returns[i].At
-			return &r
+			news = append(news, r)
 		}
 	}
-	return nil
+	return news
+}
+
+// tellsGone tells whether a fact agrees that nothing of a movement's money is left: by what
+// it tells to have gone back, or to have come again.
+func (f Fact) tellsGone(rules Rules, m Movement) bool {
+	var gone money.Amount
+	for _, r := range f.Returns {
+		if r.UndoneAt.IsZero() {
+			gone += r.Amount
+		}
+	}
+	paid := m.Paid()
+	if rules.AmountIsCost {
+		paid = m.Cost
+	}
+	return gone >= paid || len(m.unheard(f)) > 0
 }
 
 // moneyBack takes in a return. Of an order, whose price may be another than its cost, the

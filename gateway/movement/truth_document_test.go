@@ -50,7 +50,7 @@ How to read it:
   nothing at all.
 - Every change is guarded by what was seen: if the movement has moved meanwhile, or somebody has begun to poll it, the fact is applied
   again, to what stands then; but a *not found* proves nothing any more.
-- Late money and reversals are recorded once: the store keeps the first, and Apply may say so again.
+- Late money is recorded once, and so is each return, and that it was undone: a record is guarded by all that was seen before it.
 - Facts that the gateway never makes for a kind are left out: a call has no room for a currency, and an order's refusal is a failure.
 `
 

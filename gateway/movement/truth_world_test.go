@@ -312,11 +312,20 @@ const wentBack = "went back"
 
 // returns are the ways to say that money went back, and no more than that.
 func returns(source movement.Source) []told {
-	fact := func(how string, r movement.Return) told {
-		return told{source, wentBack, how, says(movement.Fact{Returns: []movement.Return{r}})}
+	telling := func(how string, change func(*movement.Fact), all func(m *movement.Movement) []movement.Return) told {
+		return told{source, wentBack, how, func(m *movement.Movement) movement.Fact {
+			f := movement.Fact{Reference: m.UpstreamReference(), Returns: all(m)}
+			change(&f)
+			return f
+		}}
 	}
-	unsorted := refund("r-3", asked/2)
+	asTold := func(*movement.Fact) {}
+	fact := func(how string, returns ...movement.Return) told {
+		return telling(how, asTold, func(*movement.Movement) []movement.Return { return returns })
+	}
+	unsorted := refund("r-4", asked)
 	unsorted.Sort = ""
+	all := func(*movement.Movement) []movement.Return { return []movement.Return{refund("r-3", asked)} }
 	return []told{
 		fact("a part", refund("r-1", asked/2)),
 		fact("another part", refund("r-2", asked/2)),
@@ -324,14 +333,17 @@ func returns(source movement.Source) []told {
 		fact("what it cost", refund("r-3", agreed)),
 		fact("more than all", refund("r-3", asked+1)),
 		fact("nobody knows why", unsorted),
-		{source, wentBack, "undone", func(m *movement.Movement) movement.Fact {
+		fact("nobody knows why, and a part", unsorted, refund("r-2", asked/2)),
+		telling("another reference", func(f *movement.Fact) { f.Reference = "another" }, all),
+		telling("another currency", func(f *movement.Fact) { f.Currency = "USD" }, all),
+		telling("undone", asTold, func(m *movement.Movement) []movement.Return {
 			r := refund("r-1", asked/2)
 			if len(m.Returns) > 0 {
 				r = m.Returns[0]
 			}
 			r.UndoneAt = epoch.Add(seen)
-			return movement.Fact{Returns: []movement.Return{r}}
-		}},
+			return []movement.Return{r}
+		}),
 	}
 }
 
