@@ -126,7 +126,7 @@ func TestAHigherFeeIsRefused(t *testing.T) {
 	onBoth(t, transfers, func(w *world) {
 		w.up.quote = func(_ sdk.Quote, q sdk.Quoted) sdk.Quoted { q.Cost = sending + bankFee + 1; return q }
 		a := w.create("A")
-		if a.fault == nil || a.fault.Code != fault.ProviderRejected || a.fault.Sent != fault.SentNo || a.fault.Retry != fault.RetryAfterChange || !strings.Contains(a.fault.Message, "2501") {
+		if a.err == nil || a.err.Code != fault.ProviderRejected || a.err.Sent != fault.SentNo || a.err.Retry != fault.RetryAfterChange || !strings.Contains(a.err.Message, "2501") {
 			w.Errorf("answered %+v", a)
 		}
 		w.wantListed(movement.ReasonAccount)
