@@ -108,6 +108,9 @@ func (e *Env) control(up Upstream) http.Handler {
 		if orderer, ok := up.(Orderer); ok {
 			d.Orders = orderer.Orders()
 		}
+		if _, ok := up.(Returner); ok {
+			d.Orders = append(d.Orders, returnOrder)
+		}
 		writeJSON(w, http.StatusOK, d)
 	})
 	mux.HandleFunc("POST "+controlPrefix+"clock", e.moveClock)

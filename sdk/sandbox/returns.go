@@ -29,6 +29,11 @@ type Returned struct {
 	Amount money.Amount `json:"amount"`
 }
 
+var returnOrder = Order{
+	Name:   "return",
+	Effect: `{"reference":"...","sort":"refund","amount":5000}: money of the payment that the upstream knows by this reference goes back, all that is left without an amount; with the "id" of a return that one is undone`,
+}
+
 func (e *Env) giveBack(up Returner, w http.ResponseWriter, r *http.Request) {
 	var request ReturnRequest
 	if !readOrder(w, r, &request) {

@@ -36,6 +36,7 @@ func TestPayments(t *testing.T) {
 		"references":          checkReferences,
 		"cancel":              checkCancel,
 		"wrong amount":        checkWrongAmount,
+		"returns":             checkReturns,
 		"magic amounts":       checkMagic,
 		"refusals":            checkRefusals,
 		"bad input":           checkBadInput,
