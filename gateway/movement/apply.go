@@ -214,12 +214,15 @@ func overridden(rules Rules, m Movement, f Fact) Transition {
 	if !m.State.Open() {
 		return Transition{}
 	}
-	o, alone := f.Override, ""
+	o, alone, arrived := f.Override, "", ""
+	if m.PaidAmount != 0 {
+		arrived = m.PaidAmount.String()
+	}
 	if o.Alone {
 		alone = "yes"
 	}
 	t := Transition{Event: "overridden", Detail: detail("source", f.source(), "operators", o.Operators(), "alone", alone,
-		"outcome", string(o.Outcome), "reason", o.Reason, "confirmation", o.ConfirmedReason)}
+		"outcome", string(o.Outcome), "reason", o.Reason, "confirmation", o.ConfirmedReason, "arrived", arrived)}
 	if o.Outcome == OverrideResubmit {
 		return renewed(rules, m, f, t)
 	}
