@@ -66,7 +66,7 @@ func describePayment(asked, op *catalog.Operation, m movement.Movement) *lifecyc
 	rules := op.Rules
 	o := (&lifecycle.Object{}).SetText(rules.ReferenceField, m.Reference).SetText("status", rules.Status(m)).SetNumber("amount", int64(m.Amount)).
 		Echo(asked, m)
-	if m.PaidAmount != 0 || m.State == movement.Succeeded {
+	if m.PaidAmount != 0 || m.State == movement.Succeeded || !m.PaidLateAt.IsZero() {
 		o.SetNumber("paid_amount", int64(m.Paid()))
 	}
 	o.SetTime("created_at", m.CreatedAt).SetTime("updated_at", m.UpdatedAt).SetTime("paid_at", m.PaidAt)

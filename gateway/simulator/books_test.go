@@ -49,6 +49,13 @@ func shipped(bug Bug) *catalog.Catalog {
 			}
 		}
 	}
+	if bug == BelievedToken {
+		for _, shared := range snapshot.Operations() {
+			for _, op := range append(shared.Serving(), shared) {
+				op.Rules.Signed = true
+			}
+		}
+	}
 	return catalog.New(snapshot)
 }
 
@@ -87,7 +94,7 @@ func newRegister(bug Bug) *register {
 		attempts: map[movement.ID]map[int]bool{}, merchants: map[string]string{},
 		quotas: map[limit.Usage]*quota{},
 	}
-	if bug == BelievedNotFound {
+	if bug == BelievedNotFound || bug == BelievedToken {
 		b.catalog = shipped(bug)
 	}
 	for _, op := range b.catalog.Current().Operations() {
@@ -161,7 +168,11 @@ func (b *register) show(value any) string {
 	case sdk.Result:
 		return value.Outcome.String() + " " + value.Detail
 	case sdk.StatusUpdate:
-		return fmt.Sprintf("%s %v %s of %s %s", value.Status, value.Amount, value.Currency, b.upstreamName(value.Reference), value.EventID)
+		text := fmt.Sprintf("%s %v %s of %s %s", value.Status, value.Amount, value.Currency, b.upstreamName(value.Reference), value.EventID)
+		for _, r := range value.Returns {
+			text += fmt.Sprintf(", %s back by %s, undone %v", r.Amount, r.ID, r.Undone)
+		}
+		return text
 	case sdk.Quoted:
 		return value.Outcome.String()
 	case sdk.StatementPage:

@@ -2,8 +2,10 @@ package simulator
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -36,13 +38,25 @@ const (
 	ForgottenDecision  Bug = "polls do not see what operators have decided"
 	RepeatedTransfer   Bug = "an equal transfer is taken for an old one"
 	EventsByClock      Bug = "events are listed by the clocks of who made them"
+
+	DoubleReturn      Bug = "a return is counted twice"
+	LostReturnEvent   Bug = "the event of a return is lost"
+	IgnoredUndone     Bug = "a return that was undone stays"
+	PaidWhenGone      Bug = "paid is told when all is gone"
+	UntoldAmount      Bug = "what arrived is not told"
+	BelievedToken     Bug = "a token's notification is believed"
+	NoSequenceGuard   Bug = "records are not guarded by what was seen"
+	KeptReturnedAt    Bug = "nothing is left, though a return was undone"
+	DroppedLateReturn Bug = "what goes back of late money is dropped"
+	UnlistedReturn    Bug = "operators do not hear of returns"
 )
 
 // Bugs are all that can be planted.
 var Bugs = []Bug{
 	SkippedReservation, DoublePost, LostCallback, BelievedNotFound, RetriedRefusal, ReusedReference, KeptBalance, SwallowedException,
 	DroppedLateMoney, IgnoredPollGuard, ForgottenDecision, ReroutedUnknown, ForgottenRestore, UnopenedRestore, OverdrawnQuota, KeptQuota,
-	EventsByClock, RepeatedTransfer,
+	EventsByClock, RepeatedTransfer, DoubleReturn, LostReturnEvent, IgnoredUndone, PaidWhenGone, UntoldAmount, BelievedToken, NoSequenceGuard,
+	KeptReturnedAt, DroppedLateReturn, UnlistedReturn,
 }
 
 // planted applies a change, with a bug where one is planted there.
@@ -54,6 +68,10 @@ func (g *gate) planted(ctx context.Context, c movement.Change) (bool, error) {
 		c.Callback = nil
 	case bug == DroppedLateMoney && c.Effect == movement.LateMoney:
 		return true, nil
+	case c.Effect == movement.MoneyBack && g.dropped(c):
+		return true, nil
+	case c.Effect == movement.MoneyBack || c.Effect == movement.OtherAmount:
+		g.spoiled(ctx, &c)
 	case bug == KeptBalance && releases:
 		tx := ledger.EndCost(0)
 		if c.Movement.Charge == movement.Held {
@@ -62,12 +80,65 @@ func (g *gate) planted(ctx context.Context, c movement.Change) (bool, error) {
 		c.Posting = &tx
 	}
 	done, err := g.Store.Apply(ctx, c)
+	if done && err == nil && c.Return != nil {
+		g.spoil(ctx, c)
+	}
 	if kept, ours := g.Store.(*memory.Store); ours && done && bug == DoublePost && releases {
 		tx := *c.Posting
 		tx.Subject, tx.Attempt = uuid.UUID(c.Movement.ID), c.Movement.Attempt+1000
 		return done, kept.Post(c.Movement.Owner, tx)
 	}
 	return done, err
+}
+
+// dropped tells whether a planted bug drops a return.
+func (g *gate) dropped(c movement.Change) bool {
+	switch g.w.options.Bug { //nolint:exhaustive // the others drop none
+	case IgnoredUndone:
+		return !c.Return.UndoneAt.IsZero()
+	case DroppedLateReturn:
+		return c.Movement.State != movement.Succeeded
+	}
+	return false
+}
+
+// told is how a merchant is told wrongly of money, where a bug is planted there.
+var told = map[Bug]*strings.Replacer{
+	PaidWhenGone: strings.NewReplacer(`"status":"FAILED"`, `"status":"PAID"`, `"status":"Failed"`, `"status":"Success"`),
+	UntoldAmount: strings.NewReplacer(`"paid_amount":`, `"forgotten":`),
+}
+
+// spoiled spoils a record before it is made, where a bug is planted there.
+func (g *gate) spoiled(ctx context.Context, c *movement.Change) {
+	switch bug := g.w.options.Bug; {
+	case bug == LostReturnEvent && c.Return != nil && g.w.chance(30):
+		c.Callback = nil
+	case told[bug] != nil && c.Callback != nil:
+		spoiled := *c.Callback
+		spoiled.Body = json.RawMessage(told[bug].Replace(string(spoiled.Body)))
+		c.Callback = &spoiled
+	case bug == NoSequenceGuard:
+		if now, err := g.Store.MovementByID(ctx, c.Movement.ID); err == nil {
+			c.Movement.Sequence = now.Sequence
+		}
+	}
+}
+
+// spoil spoils what a return has left, where a bug is planted there.
+func (g *gate) spoil(ctx context.Context, c movement.Change) {
+	kept, ours := g.Store.(*memory.Store)
+	switch bug := g.w.options.Bug; {
+	case !ours:
+	case bug == KeptReturnedAt && !c.Return.UndoneAt.IsZero():
+		kept.Spoil(c.Movement.ID, func(m *movement.Movement) { m.ReturnedAt = c.At })
+	case bug == DoubleReturn && c.Movement.Charge == movement.Unpaid:
+		now, err := g.Store.MovementByID(ctx, c.Movement.ID)
+		if again := *c.Return; err == nil {
+			again.ID += " again"
+			c.Movement, c.Return, c.Callback = now, &again, nil
+			_, _ = kept.Apply(ctx, c) // as if it were another
+		}
+	}
 }
 
 // eventsByClock lists events by the times that replicas gave them.

@@ -66,7 +66,10 @@ func endsAreKept(t *testing.T, url string) {
 	defer conn.Close(context.WithoutCancel(t.Context()))
 	var movements, kept int
 	err = conn.QueryRow(context.WithoutCancel(t.Context()), `SELECT count(*), count(*) FILTER (
-		WHERE ended = CASE WHEN state IN ('submitting', 'acknowledged', 'pending') THEN '' ELSE state END) FROM movements`).Scan(&movements, &kept)
+		WHERE ended = CASE
+			WHEN state IN ('submitting', 'acknowledged', 'pending') THEN ''
+			WHEN state = 'succeeded' AND reversed_at IS NOT NULL THEN 'returned'
+			ELSE state END) FROM movements`).Scan(&movements, &kept)
 	if err != nil || movements == 0 || kept != movements {
 		t.Errorf("of %d movements %d have the end of their state: %v", movements, kept, err)
 	}

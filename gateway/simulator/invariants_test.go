@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // ended checks that a final state is the first.
@@ -85,6 +87,7 @@ func (w *world) check() {
 		w.checkHistory(r)
 		w.checkEvents(r)
 		w.checkEventList(r)
+		w.checkWorth(r)
 		w.checkResolved(r)
 		w.checkPostings(r)
 		w.checkUpstream(r)
@@ -126,16 +129,29 @@ func (w *world) checkHistory(r record) {
 	}
 }
 
-// checkEvents: each end is told once, and so are late money and reversals.
+// checkEvents: each end is told once, and so are late money, each return, and that it was
+// undone.
 func (w *world) checkEvents(r record) {
 	rules, _ := movement.RulesOf(r.Kind)
+	undone := 0
+	for _, back := range r.Returns {
+		if !back.UndoneAt.IsZero() {
+			undone++
+		}
+	}
+	once := func(is bool) int {
+		if is {
+			return 1
+		}
+		return 0
+	}
 	for _, fact := range []struct {
 		event, reason string // reason: of the exception that it is, too
-		is            bool
+		times         int
 	}{
-		{rules.Events.Ended, "", r.State.Final()},
-		{rules.Events.PaidLate, movement.ReasonPaidLate, !r.PaidLateAt.IsZero()},
-		{rules.Events.Reversed, movement.ReasonReversed, !r.ReversedAt.IsZero()},
+		{rules.Events.Ended, "", once(r.State.Final())},
+		{rules.Events.PaidLate, movement.ReasonPaidLate, once(!r.PaidLateAt.IsZero())},
+		{rules.Events.Returned, movement.ReasonReturned, len(r.Returns) + undone},
 	} {
 		told := 0
 		for _, c := range r.callbacks {
@@ -143,13 +159,142 @@ func (w *world) checkEvents(r record) {
 				told++
 			}
 		}
-		if fact.event != "" && (told == 1) != fact.is || told > 1 {
-			w.violate("every end is told once", "%s is %s, and %s was told %d times", r.name, r.State, fact.event, told)
+		if fact.event != "" && told != fact.times {
+			w.violate("every end is told once", "%s is %s, and %s was told %d times, not %d", r.name, r.State, fact.event, told, fact.times)
 		}
-		if fact.reason != "" && fact.is && !r.doubted(fact.reason) {
+		if fact.reason != "" && fact.times > 0 && !r.doubted(fact.reason) {
 			w.violate("operators know of late facts", "%s: %s is recorded and no exception", r.name, fact.reason)
 		}
 	}
+	if r.PaidAmount != 0 && !r.doubted(movement.ReasonAmount) {
+		w.violate("operators know of late facts", "%s: %v of %v arrived, and no exception", r.name, r.PaidAmount, r.Amount)
+	}
+}
+
+// worth is what a merchant reads of a movement's money, in a status or an event.
+type worth struct {
+	Status         string        `json:"status"`
+	PaidAmount     *money.Amount `json:"paid_amount"`
+	ReturnedAmount money.Amount  `json:"returned_amount"`
+	ReturnedAt     string        `json:"returned_at"`
+	Return         *struct {
+		ID       string       `json:"id"`
+		Amount   money.Amount `json:"amount"`
+		UndoneAt string       `json:"undone_at"`
+	} `json:"return"`
+}
+
+// net is what is left for the merchant, by what it has read, of what it asked for.
+func (t worth) net(asked money.Amount) money.Amount {
+	if t.PaidAmount != nil {
+		asked = *t.PaidAmount
+	}
+	return asked - t.ReturnedAmount
+}
+
+// arrived is what of a movement's money has come by our record, 0 for nothing.
+func (r record) arrived() money.Amount {
+	switch {
+	case r.State == movement.Succeeded, !r.PaidLateAt.IsZero():
+		return cmp.Or(r.PaidAmount, r.Amount)
+	default:
+		return r.PaidAmount
+	}
+}
+
+// gone is what of it went back and did not come again.
+func (r record) gone() (sum money.Amount) {
+	for _, back := range r.Returns {
+		if back.UndoneAt.IsZero() {
+			sum += back.Amount
+		}
+	}
+	return sum
+}
+
+// checkWorth: what arrived less what went back equals what the merchant was told: by the
+// last event and by the status, and by what the events tell of each return.
+func (w *world) checkWorth(r record) {
+	const invariant = "what arrived less what went back is told"
+	rules, _ := movement.RulesOf(r.Kind)
+	word := rules.Words[r.State]
+	if all := r.State == movement.Succeeded && len(r.Returns) > 0 && r.gone() >= r.arrived(); all {
+		word = rules.Words[movement.Failed]
+	}
+	check := func(where string, text []byte) {
+		var told worth
+		if err := json.Unmarshal(text, &told); err != nil {
+			w.violate(invariant, "%s: %v", r.name, err)
+			return
+		}
+		shows := r.Kind == manifest.Payment && r.arrived() != 0
+		switch all := r.arrived() != 0 && r.gone() >= r.arrived(); {
+		case told.Status != word, told.ReturnedAmount != r.gone(), (told.ReturnedAt != "") != all, shows != (told.PaidAmount != nil),
+			shows && told.net(r.Amount) != r.arrived()-r.gone():
+			w.violate(invariant, "%s is %s, of %v %v arrived and %v went back; its %s says %s", r.name, r.State, r.Amount, r.arrived(), r.gone(), where, text)
+		}
+	}
+	if len(r.callbacks) > 0 {
+		last := slices.MaxFunc(r.callbacks, func(a, b movement.Callback) int { return cmp.Compare(a.Sequence, b.Sequence) })
+		var event struct{ Data json.RawMessage }
+		_ = json.Unmarshal(last.Body, &event) // our own
+		check("last event", event.Data)
+	}
+	if standing, err := w.replicas[0].lifecycle.Standing(r.Movement); err != nil || standing != nil {
+		check("status", standing)
+	}
+	net := map[string]money.Amount{}
+	for _, c := range r.callbacks {
+		var event struct{ Data worth }
+		if json.Unmarshal(c.Body, &event) == nil && event.Data.Return != nil {
+			if net[event.Data.Return.ID] += event.Data.Return.Amount; event.Data.Return.UndoneAt != "" {
+				net[event.Data.Return.ID] -= 2 * event.Data.Return.Amount
+			}
+		}
+	}
+	for _, back := range r.Returns {
+		want := back.Amount
+		if !back.UndoneAt.IsZero() {
+			want = 0
+		}
+		if net[back.ID] != want {
+			w.violate(invariant, "%s: of return %q %v is gone, and %v was told", r.name, back.ID, want, net[back.ID])
+		}
+	}
+}
+
+// checkMoney: what is left of a movement's money by our record is what is left by the
+// upstream's.
+func (w *world) checkMoney(r record, t *thing) {
+	if t == nil || !t.was || r.arrived() == 0 || !w.sameAccount(r.Movement, t) {
+		return
+	}
+	arrived := cmp.Or(t.arrived, r.Amount)
+	left := arrived
+	for _, back := range t.returns {
+		switch {
+		case back.Undone:
+		case t.kind == manifest.Order: // which goes back whole, at its price
+			left = 0
+		default:
+			left -= back.Amount
+		}
+	}
+	if t.status == sdk.StatusFailed {
+		left = 0
+	}
+	if r.State.Open() { // nothing of it is the merchant's yet
+		left = arrived
+	}
+	if got := r.arrived() - r.gone(); got != left {
+		w.violate("what arrived less what went back is known", "%s is %s with %v, and the provider has %v left of %v", r.name, r.State, got, left, arrived)
+	}
+}
+
+// sameAccount tells whether what was made on an account can be asked for still.
+func (w *world) sameAccount(m movement.Movement, t *thing) bool {
+	c, ok := w.books.holders[t.owner].Connection(tenants.Live, tenants.Provider(m.Provider))
+	return ok && accountOf(sdk.Connection{Credentials: c.Sealed}) == t.account
 }
 
 // checkPostings: each attempt begins and ends once, as its movement did.
@@ -169,7 +314,7 @@ func (w *world) checkPostings(r record) {
 		}
 	}
 	want := ledger.Legs{}
-	switch lives := r.State.Open() || r.State == movement.Succeeded && r.ReversedAt.IsZero(); {
+	switch lives := r.State.Open() || r.State == movement.Succeeded && r.ReturnedAt.IsZero(); {
 	case r.Charge == movement.Unpaid && len(r.postings) == 0 || !lives:
 	default:
 		if want.Available = -r.Amount; r.State.Open() && r.Charge == movement.Held {
@@ -253,8 +398,14 @@ func (w *world) checkUpstream(r record) {
 	// By the restore: also what is bought under a name that could not be asked for again since.
 	unasked := last != nil && r.Kind == manifest.Order && r.State == movement.NotSubmitted && last.asked.Before(w.recovered)
 	forgotten := last != nil && (last.unheard || last.lost && (unasked || !r.State.Open() && r.UpdatedAt.Before(w.recovered)))
-	known := forgotten || w.books.overridden[r.ID] || r.doubted(movement.ReasonContradiction, movement.ReasonAmount, movement.ReasonCurrency)
-	if r.Kind == manifest.Collection || known {
+	doubtful := forgotten || w.books.overridden[r.ID] || r.doubted(movement.ReasonContradiction, movement.ReasonCurrency)
+	if r.Kind == manifest.Collection || doubtful {
+		return
+	}
+	if late := !r.PaidLateAt.IsZero() && r.PaidAmount != 0; !late { // of late money a first wrong word stays
+		w.checkMoney(r, last)
+	}
+	if r.doubted(movement.ReasonAmount) {
 		return
 	}
 	done := last != nil && last.status == sdk.StatusDone
@@ -262,7 +413,7 @@ func (w *world) checkUpstream(r record) {
 	case movement.Succeeded:
 		if last == nil || !last.was {
 			w.violate("what succeeded was done", "%s", r.name)
-		} else if !done && r.ReversedAt.IsZero() {
+		} else if !done && r.ReturnedAt.IsZero() {
 			w.violate("what was taken back is recorded", "%s", r.name)
 		}
 	case movement.Failed, movement.Expired, movement.NotSubmitted:
@@ -343,7 +494,7 @@ func (w *world) checkLine(line movement.StatementLine, m movement.Movement) {
 		if line.Movement != (movement.ID{}) && line.Operator == "" && line.Amount != m.Amount && !line.Differs {
 			w.violate("paid collections know it", "%s of %v pays %s of %v", line.Payment, line.Amount, w.books.name(m.ID), m.Amount)
 		}
-		if line.State == movement.LineReversed && line.Movement != (movement.ID{}) && m.ReversedAt.IsZero() {
+		if line.State == movement.LineReversed && line.Movement != (movement.ID{}) && m.ReturnedAt.IsZero() {
 			w.violate("what was taken back is recorded", "%s", w.books.name(m.ID))
 		}
 	case movement.LineUnmatched, movement.LineAmbiguous, movement.LineAgain:

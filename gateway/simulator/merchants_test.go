@@ -175,6 +175,9 @@ func (w *world) plan() {
 	for range w.rand.IntN(4) {
 		w.later(w.between(0, 8*time.Hour), w.assign)
 	}
+	for range w.rand.IntN(3) {
+		w.later(w.between(0, busy), w.up.forge)
+	}
 	for range w.rand.IntN(6) {
 		w.later(w.between(0, 40*time.Hour), w.resolve)
 	}

@@ -423,7 +423,7 @@ func (g *gate) LastEqual(ctx context.Context, owner movement.Owner, kind manifes
 
 func (g *gate) AddException(ctx context.Context, x movement.Exception) (bool, error) {
 	return write(ctx, g, "list "+x.Reason+" of "+g.w.books.subject(x.Subject), func() (bool, error) {
-		if g.w.options.Bug == SwallowedException {
+		if bug := g.w.options.Bug; bug == SwallowedException || bug == UnlistedReturn && x.Reason == movement.ReasonReturned {
 			return true, nil
 		}
 		fresh, err := g.Store.AddException(ctx, x)

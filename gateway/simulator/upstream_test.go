@@ -64,8 +64,11 @@ type thing struct {
 	seen               time.Time // from when on lookups find it
 	status             sdk.Status
 	event              string
-	was                bool // it has succeeded once
-	late               bool // lookups did not find it for longer than the provider declares
+	was                bool         // it has succeeded once
+	lapsed             bool         // it had expired before it was paid
+	arrived            money.Amount // what a payer has paid, 0 for none
+	returns            []sdk.Return // what of it went back
+	late               bool         // lookups did not find it for longer than the provider declares
 	expires            time.Time
 	touched            bool // its payer has chosen how to pay
 }
@@ -305,7 +308,7 @@ func (u *upstream) make(provider string, c sdk.Connection, reference string, amo
 	case status == sdk.StatusDone:
 		t.was = true
 		u.name(t)
-		u.mayReverse(t)
+		u.mayReturn(t)
 	case t.kind == manifest.Payment:
 		u.willBePaid(t)
 	case t.kind == manifest.Collection:
@@ -346,7 +349,7 @@ func (u *upstream) willEnd(t *thing) {
 	}
 	w.later(after, func() {
 		u.turn(t, status)
-		u.mayReverse(t)
+		u.mayReturn(t)
 	})
 }
 
@@ -369,28 +372,126 @@ func (u *upstream) willBePaid(t *thing) {
 		after = w.between(life, life+5*time.Hour)
 	}
 	w.later(after, func() {
+		t.arrived = u.arriving(t.amount)
 		u.turn(t, sdk.StatusDone)
-		u.mayReverse(t)
+		u.mayReturn(t)
+		if t.arrived < t.amount && !t.lapsed && w.chance(40) {
+			w.later(w.between(time.Minute, 10*time.Hour), func() { u.payRest(t) })
+		}
 	})
 }
 
-// mayReverse has a success taken back.
-func (u *upstream) mayReverse(t *thing) {
-	if t.status == sdk.StatusDone && u.w.chance(12) {
-		u.w.later(u.w.between(time.Minute, 20*time.Hour), func() { u.turn(t, sdk.StatusFailed) })
+// arriving is what comes of what was asked for: nearly always that.
+func (u *upstream) arriving(asked money.Amount) money.Amount {
+	switch n := u.w.rand.IntN(100); {
+	case n < 8:
+		return asked - 1 - money.Amount(u.w.rand.Int64N(int64(asked/2)))
+	case n < 10:
+		return asked + 1 + money.Amount(u.w.rand.Int64N(500))
 	}
+	return asked
+}
+
+// payRest has the rest of a payment arrive.
+func (u *upstream) payRest(t *thing) {
+	if t.status == sdk.StatusDone && len(t.returns) == 0 {
+		t.arrived = t.amount
+		u.turn(t, sdk.StatusDone)
+	}
+}
+
+// mayReturn has money of a success go back: all of it, which some providers tell by no more
+// than the status, or parts of it.
+func (u *upstream) mayReturn(t *thing) {
+	w := u.w
+	if t.status != sdk.StatusDone || !w.chance(22) {
+		return
+	}
+	paid := cmp.Or(t.arrived, t.amount)
+	after := w.between(time.Minute, 20*time.Hour)
+	switch n := w.rand.IntN(100); {
+	case n < 35 && paid == t.amount:
+		w.later(after, func() {
+			if len(t.returns) == 0 && cmp.Or(t.arrived, t.amount) == t.amount {
+				u.turn(t, sdk.StatusFailed)
+			}
+		})
+	case n < 60, t.kind == manifest.Order:
+		w.later(after, func() { u.giveBack(t, paid) })
+	default:
+		part := 1 + money.Amount(w.rand.Int64N(int64(paid)-1))
+		w.later(after, func() { u.giveBack(t, part) })
+		if w.chance(50) {
+			w.later(w.between(time.Minute, 20*time.Hour), func() { u.giveBack(t, paid-part) })
+		}
+	}
+}
+
+// giveBack has money of a success go back, and perhaps come again.
+func (u *upstream) giveBack(t *thing, amount money.Amount) {
+	w := u.w
+	if t.status != sdk.StatusDone {
+		return
+	}
+	u.names++
+	i := len(t.returns)
+	t.returns = append(t.returns, sdk.Return{
+		ID: "b" + strconv.Itoa(u.names), Sort: sdk.ReturnSort(1 + w.rand.IntN(int(sdk.ReturnReversal))), Amount: amount, At: w.now.Truncate(time.Second),
+	})
+	w.log("UPSTREAM %s: %v of %s went back by %s", t.provider, amount, w.books.upstreamName(t.reference), t.returns[i].ID)
+	u.tellReturn(t, t.returns[i])
+	if t.kind == manifest.Payment && w.chance(30) {
+		w.later(w.between(time.Minute, 20*time.Hour), func() {
+			t.returns[i].Undone, t.returns[i].UndoneAt = true, w.now.Truncate(time.Second)
+			w.log("UPSTREAM %s: %v of %s came again, %s is undone", t.provider, amount, w.books.upstreamName(t.reference), t.returns[i].ID)
+			u.tellReturn(t, t.returns[i])
+		})
+	}
+}
+
+// tellReturn has a return told, by itself or with all that is known. What of it lookups
+// find may be lost.
+func (u *upstream) tellReturn(t *thing, r sdk.Return) {
+	told := u.stands(t)
+	if u.w.chance(50) {
+		told = sdk.StatusUpdate{Reference: t.reference, EventID: r.ID, Returns: []sdk.Return{r}}
+	}
+	u.tell(t, told, t.kind != manifest.Payment || t.lapsed)
+}
+
+// forge has somebody who knows where a provider notifies tell of a payment that was not made.
+func (u *upstream) forge() {
+	var open []*thing
+	for _, t := range u.made {
+		if t.kind == manifest.Payment && t.status == sdk.StatusPending {
+			open = append(open, t)
+		}
+	}
+	if len(open) == 0 {
+		return
+	}
+	t := open[u.w.rand.IntN(len(open))]
+	told := u.stands(t)
+	told.Status, told.EventID, told.Data = sdk.StatusDone, "forged", nil
+	u.w.log("UPSTREAM %s: somebody tells of %s that it is paid", t.provider, u.w.books.upstreamName(t.reference))
+	u.send(t, told, func(bool) {})
 }
 
 // turn changes what a thing has come to, and has it told.
 func (u *upstream) turn(t *thing, status sdk.Status) {
 	w, before := u.w, t.status
 	t.status, t.touched = status, true
+	t.lapsed = t.lapsed || before == sdk.StatusExpired && status == sdk.StatusDone
 	t.was = t.was || status == sdk.StatusDone
 	u.name(t)
 	w.log("UPSTREAM %s: %s is %s, %s", t.provider, w.books.upstreamName(t.reference), status, t.event)
-	told := u.stands(t)
 	// What polls do not find is told until it is heard.
-	must := before == sdk.StatusExpired || before == sdk.StatusDone
+	u.tell(t, u.stands(t), before == sdk.StatusExpired || before == sdk.StatusDone)
+}
+
+// tell has something told, once or twice; unless it must be, perhaps never.
+func (u *upstream) tell(t *thing, told sdk.StatusUpdate, must bool) {
+	w := u.w
 	if !must && w.faults && w.chance(25) {
 		return
 	}
@@ -414,6 +515,10 @@ func (u *upstream) stands(t *thing) sdk.StatusUpdate {
 	}
 	update := sdk.StatusUpdate{
 		Reference: t.reference, Status: t.status, Amount: t.amount, Currency: "IDR", EventID: t.event, At: u.w.now.Truncate(time.Second), Data: t.data(),
+		Returns: slices.Clone(t.returns),
+	}
+	if t.was {
+		update.Amount = cmp.Or(t.arrived, t.amount)
 	}
 	if t.status == sdk.StatusPending {
 		update.EventID, update.At, update.ExpiresAt = "", time.Time{}, t.expires
@@ -438,17 +543,30 @@ func (w *world) mistaken(u sdk.StatusUpdate) sdk.StatusUpdate {
 func (u *upstream) notify(t *thing, told sdk.StatusUpdate, tries int) {
 	w := u.w
 	again := func() { w.later(w.between(time.Second, 10*time.Minute), func() { u.notify(t, told, tries+1) }) }
+	says := told
+	if w.faults && tries == 0 && w.chance(4) {
+		says = w.mistaken(told)
+		again() // the truth comes, too
+	}
+	u.send(t, says, func(taken bool) {
+		switch {
+		case taken:
+			t.heard = w.now
+		case tries < 50:
+			again()
+		}
+	})
+}
+
+// send sends a notification once.
+func (u *upstream) send(t *thing, told sdk.StatusUpdate, done func(taken bool)) {
+	w := u.w
 	r := w.someReplica()
 	if r == nil {
-		again()
+		done(false)
 		return
 	}
-	if w.faults && tries == 0 && w.chance(4) {
-		u.notices = append(u.notices, w.mistaken(told))
-		again() // the truth comes, too
-	} else {
-		u.notices = append(u.notices, told)
-	}
+	u.notices = append(u.notices, told)
 	number := strconv.Itoa(len(u.notices) - 1)
 	token := w.books.token(t.owner, t.provider)
 	taken := false
@@ -459,14 +577,7 @@ func (u *upstream) notify(t *thing, told sdk.StatusUpdate, tries int) {
 		}
 		ack, err := r.lifecycle.Notify(ctx, lifecycle.Notification{Route: route, Method: http.MethodPost, Body: []byte(number)})
 		taken = err == nil && ack.Status == http.StatusOK
-	}, func(crashed bool) {
-		switch {
-		case !crashed && taken:
-			t.heard = w.now
-		case tries < 50:
-			again()
-		}
-	})
+	}, func(crashed bool) { done(!crashed && taken) })
 }
 
 // Notify is for package lifecycle.

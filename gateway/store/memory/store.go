@@ -389,6 +389,15 @@ func micro(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Microsecond)
 }
 
+// Spoil changes a movement as no change does, for tests of what finds wrong ones.
+func (s *Store) Spoil(id movement.ID, change func(*movement.Movement)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if row := s.ids[id]; row != nil {
+		change(row)
+	}
+}
+
 // Post posts a transaction, for tests of what finds wrong ones.
 func (s *Store) Post(owner movement.Owner, tx ledger.Transaction) error {
 	s.mu.Lock()
