@@ -84,6 +84,9 @@ func Reports(m movement.Movement) map[string]string {
 // Message is what a merchant reads of the state of money that goes out: the
 // provider's own words, or ours where it has none.
 func Message(rules movement.Rules, m movement.Movement) string {
+	if m.Gone() { // whatever its provider said when it had succeeded
+		return "The " + string(rules.Kind) + " had succeeded, and all of its money went back."
+	}
 	if said := Reports(m)["message"]; said != "" && m.State.Final() {
 		return said
 	}

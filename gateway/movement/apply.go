@@ -356,7 +356,7 @@ func contradicts(rules Rules, m Movement, f Fact) (why, text string) {
 		if succeeded && (exact || f.Amount <= 0 || f.Amount > m.Cost) {
 			return ReasonAmount, "agreed on " + m.Cost.String() + ", the provider says " + f.Amount.String()
 		}
-	case f.Amount != m.Amount && (succeeded || f.Amount != 0):
+	case f.Amount != m.Amount && (succeeded || f.Amount != 0 && f.Amount != m.PaidAmount):
 		return ReasonAmount, "asked " + m.Amount.String() + ", the provider says " + f.Amount.String()
 	}
 	return "", ""

@@ -338,6 +338,9 @@ func orderTold(m movement.Movement, c movement.Callback) string {
 		sn = `"SN-` + m.UpstreamReference() + `"`
 	}
 	message := cmp.Or(lifecycle.Reports(m)["message"], lifecycle.Message(ordersOf(orderPath).Rules, m))
+	if !m.ReturnedAt.IsZero() {
+		message = "The order had succeeded, and all of its money went back."
+	}
 	return fmt.Sprintf(`{"event":%q,"data":{"ref_id":%q,"sku":%s,"target":%s,"status":%q,"sn":%s,"message":%q,"timestamp":%q%s}}`,
 		c.Event, m.Reference, m.Field("sku"), m.Field("target"), wordOf(m), sn, message, lifecycle.Stamp(c.CreatedAt), returnedOf(m))
 }

@@ -36,7 +36,8 @@ type collectionData struct {
 	Status     string  `json:"status"`
 	PaidAt     *string `json:"paid_at"`
 	PaidLateAt string  `json:"paid_late_at"`
-	ReversedAt string  `json:"reversed_at"`
+	Returned   int64   `json:"returned_amount"`
+	ReturnedAt string  `json:"returned_at"`
 	Remaining  *int64  `json:"remaining_quota"`
 }
 
@@ -102,10 +103,14 @@ func (c collectionData) statusBody(reference string) string {
 		paid = harness.JSONText(*c.PaidAt)
 	}
 	text = fmt.Sprintf(`"external_id":%s,"status":%q,"amount":%d,"paid_at":%s`, text, c.Status, c.Amount, paid)
-	for _, member := range []struct{ name, value string }{{"paid_late_at", c.PaidLateAt}, {"reversed_at", c.ReversedAt}} {
-		if member.value != "" {
-			text += fmt.Sprintf(`,%q:%q`, member.name, member.value)
-		}
+	if c.PaidLateAt != "" {
+		text += fmt.Sprintf(`,"paid_late_at":%q`, c.PaidLateAt)
+	}
+	if c.Returned != 0 {
+		text += fmt.Sprintf(`,"returned_amount":%d`, c.Returned)
+	}
+	if c.ReturnedAt != "" {
+		text += fmt.Sprintf(`,"returned_at":%q`, c.ReturnedAt)
 	}
 	return text
 }
@@ -115,6 +120,9 @@ func (c collectionData) statusBody(reference string) string {
 func (c collectionData) wantCallback(t testing.TB, one harness.Callback, event string) {
 	t.Helper()
 	want := fmt.Sprintf(`{"event":%q,"data":{%s,"timestamp":"TIME"}}`, event, c.statusBody(c.ExternalID))
+	if event == "wallet2.returned" {
+		want = strings.TrimSuffix(want, "}}") + fmt.Sprintf(`,"return":{"id":"","sort":"reversal","amount":%d,"at":%q}}}`, c.Returned, c.ReturnedAt)
+	}
 	form := strings.Replace(regexp.QuoteMeta(want), "TIME", `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`, 1)
 	if !regexp.MustCompile("^" + form + "$").Match(one.Raw) {
 		t.Errorf("told\n%s, want\n%s", one.Raw, want)

@@ -245,17 +245,17 @@ func checkReversals(t *testing.T, p *harness.Program) {
 	box.Wait(t, sales[0].ExternalID, 1)
 	w.report(t, after.reversed(), before)
 	var last collectionData
-	harness.Await(t, collectedWithin, "reversed_at", func() bool {
+	harness.Await(t, collectedWithin, "returned_at", func() bool {
 		last = statusOfCollection(t, w.Shop, sales[0].ExternalID)
-		return last.ReversedAt != ""
+		return last.ReturnedAt != ""
 	})
 	told := box.Wait(t, sales[0].ExternalID, 2)
-	if last.Status != "PAID" || told[0].Event != "wallet2.status_update" || told[1].Event != "wallet2.reversed" {
+	if last.Status != "FAILED" || last.Returned != last.Amount || told[0].Event != "wallet2.status_update" || told[1].Event != "wallet2.returned" {
 		t.Errorf("%+v, told %s and %s", last, told[0].Raw, told[1].Raw)
 	}
 	harness.WantVerified(t, told[1], w.secret)
-	last.wantCallback(t, told[1], "wallet2.reversed")
-	w.WantException(t, "reversed", w.MerchantID, fmt.Sprint(last.Amount))
+	last.wantCallback(t, told[1], "wallet2.returned")
+	w.WantException(t, "returned", w.MerchantID, fmt.Sprint(last.Amount))
 	w.looked(t, sales[0].ExternalID)
 	w.wantStanding(t, "taken back before anybody heard of it", sales[1:], 0)
 	w.wantWaiting(t)
@@ -340,7 +340,7 @@ func checkSandboxWallet(t *testing.T, p *harness.Program) {
 	order("reverse", harness.Fields{"settlement_id": paid.Reference})
 	order("settle", harness.Fields{"merchant_code": shop, "amount": 4_321})
 	order("report", harness.Fields{"merchant_code": shop, "damage": "header"})
-	harness.Await(t, collectedWithin, "reversed_at", func() bool { return statusOfCollection(t, w.Shop, sale.ExternalID).ReversedAt != "" })
+	harness.Await(t, collectedWithin, "returned_at", func() bool { return statusOfCollection(t, w.Shop, sale.ExternalID).ReturnedAt != "" })
 	harness.Await(t, collectedWithin, "the damaged report on the list", func() bool {
 		statusOfCollection(t, w.Shop, sale.ExternalID)
 		return w.complained(t, "settlement-damaged.csv", "line 1")

@@ -202,7 +202,7 @@ func (v *tally) count(t *testing.T, m *market, one *sale, e entry, exists bool) 
 		surely = surely && !a.Success && a.Sent == fault.SentNo
 	}
 	times, ids, status := m.callbacks.told(one.reference, "ppob.status_update")
-	back, backs, _ := m.callbacks.told(one.reference, "ppob.reversed")
+	back, backs, _ := m.callbacks.told(one.reference, "ppob.returned")
 	v.callbacks, v.callbacksAgain = v.callbacks+ids+backs, v.callbacksAgain+times-ids+back-backs
 	word := map[string]string{"succeeded": "Success", "failed": "Failed"}[e.State]
 	switch {

@@ -138,7 +138,8 @@ type orderStatus struct {
 	Target     string `json:"target"`
 	Status     string `json:"status"`
 	SN         string `json:"sn"`
-	ReversedAt string `json:"reversed_at"`
+	Returned   int64  `json:"returned_amount"`
+	ReturnedAt string `json:"returned_at"`
 	message    string
 }
 
@@ -153,13 +154,20 @@ func statusOfOrder(t testing.TB, s harness.Shop, g goods, reference string) orde
 	}
 	o.message = a.Message
 	data := fmt.Sprintf(`"ref_id":%q,"sku":%q,"target":%q,"status":%q`, reference, g.sku, g.target, o.Status)
-	for _, member := range []struct{ name, value string }{{"sn", o.SN}, {"reversed_at", o.ReversedAt}} {
-		if member.value != "" {
-			data += fmt.Sprintf(`,%q:%q`, member.name, member.value)
-		}
+	if o.SN != "" {
+		data += fmt.Sprintf(`,"sn":%q`, o.SN)
 	}
+	data += o.back()
 	harness.WantBody(t, a, fmt.Sprintf(`{"success":true,"message":%q,"status":%q,"data":{%s}}`, a.Message, o.Status, data))
 	return o
+}
+
+// back is how a status and a callback tell that an order's money went back.
+func (o orderStatus) back() string {
+	if o.ReturnedAt == "" {
+		return ""
+	}
+	return fmt.Sprintf(`,"returned_amount":%d,"returned_at":%q`, o.Returned, o.ReturnedAt)
 }
 
 // awaitOrder waits until an order has ended, in a status.
@@ -179,8 +187,8 @@ func awaitOrder(t testing.TB, s harness.Shop, g goods, reference, status string,
 func callbackOf(event string, g goods, o orderStatus) *regexp.Regexp {
 	body := fmt.Sprintf(`{"event":%q,"data":{"ref_id":%q,"sku":%q,"target":%q,"status":%q,"sn":%q,"message":%q,"timestamp":"TIME"`,
 		event, o.RefID, g.sku, g.target, o.Status, o.SN, o.message)
-	if event == "ppob.reversed" {
-		body += fmt.Sprintf(`,"reversed_at":%q`, o.ReversedAt)
+	if body += o.back(); event == "ppob.returned" {
+		body += fmt.Sprintf(`,"return":{"id":"","sort":"reversal","amount":%d,"at":%q}`, o.Returned, o.ReturnedAt)
 	}
 	return regexp.MustCompile("^" + strings.Replace(regexp.QuoteMeta(body+"}}"), "TIME", `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`, 1) + "$")
 }

@@ -135,18 +135,18 @@ func sells(t *testing.T, s harness.Shop, g goods, is scenario, sn *regexp.Regexp
 	} else {
 		upstream(t, s.Program, "clock", harness.Fields{"advance": delay})
 	}
-	harness.Await(t, harness.PaidWithin, "reversed_at", func() bool { o = statusOfOrder(t, s, g, reference); return o.ReversedAt != "" })
-	if o.Status != "Success" {
-		t.Errorf("a success that was taken back is %s", o.Status)
+	harness.Await(t, harness.PaidWithin, "returned_at", func() bool { o = statusOfOrder(t, s, g, reference); return o.ReturnedAt != "" })
+	if o.Status != "Failed" || o.Returned != g.price {
+		t.Errorf("a success of %d that was taken back is %s, of %d", g.price, o.Status, o.Returned)
 	}
 	wantFunds(t, s, "after it was taken back", before)
 	if got := platform(t, s, "deposit"); got != deposit {
 		t.Errorf("%d have left the deposit after it was taken back", got-deposit)
 	}
-	if again := wantArrival(t, s, "ppob.reversed", g, o); again == id {
+	if again := wantArrival(t, s, "ppob.returned", g, o); again == id {
 		t.Errorf("two events are %s", id)
 	}
-	s.WantException(t, "reversed", s.MerchantID, "ppob", fmt.Sprintf("amount %d", g.price))
+	s.WantException(t, "returned", s.MerchantID, "ppob", fmt.Sprintf("reversal of %d, 0 left", g.price))
 }
 
 // wantArrival wants an order's callback in the inbox, signed by its merchant
@@ -154,7 +154,7 @@ func sells(t *testing.T, s harness.Shop, g goods, is scenario, sn *regexp.Regexp
 func wantArrival(t *testing.T, s harness.Shop, event string, g goods, o orderStatus) string {
 	t.Helper()
 	got := s.AwaitInbox(t, event, o.RefID)
-	o.ReversedAt = orIf(event == "ppob.reversed", o.ReversedAt)
+	o.ReturnedAt = orIf(event == "ppob.returned", o.ReturnedAt)
 	if want := callbackOf(event, g, o); !want.MatchString(got.Body) {
 		t.Errorf("the callback is\n%s, want\n%s", got.Body, want)
 	}

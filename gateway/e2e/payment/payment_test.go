@@ -136,7 +136,7 @@ func paidExactly(t *testing.T, s harness.Shop, made harness.Payment) {
 	}); err != nil {
 		t.Fatalf("after %v: %s", harness.PaidWithin, a)
 	}
-	if want := []string{"amount", "channel", "created_at", "external_id", "paid_at", "payer_email", "provider_reference", "status", "updated_at"}; !slices.Equal(a.Keys(), want) {
+	if want := []string{"amount", "channel", "created_at", "external_id", "paid_amount", "paid_at", "payer_email", "provider_reference", "status", "updated_at"}; !slices.Equal(a.Keys(), want) {
 		t.Errorf("data has %v, want %v", a.Keys(), want)
 	}
 	paid := a.Payment()

@@ -15,7 +15,7 @@ func checkTransferCallbacks(t *testing.T, p *harness.Program) {
 	type sent struct {
 		transfer
 		reference, first, ends string
-		reversed               bool
+		returned               bool
 	}
 	var all []sent
 	for _, r := range routes {
@@ -42,18 +42,21 @@ func checkTransferCallbacks(t *testing.T, p *harness.Program) {
 	harness.DestinationRefused.Want(t, "refused", s.Ask(t, refused.path, refused.body(reference), "X-Callback-URL", inbox), reference, "phone")
 	all = append(all, sent{refused, reference, "", "Failed", false})
 	for _, one := range all {
-		stands := awaitTransfer(t, s, one.transfer, one.reference, "", one.ends, heardWithin)
+		ends := one.ends
+		if one.returned { // which reads failed from then on
+			ends = "Failed"
+		}
+		stands := awaitTransfer(t, s, one.transfer, one.reference, "", ends, heardWithin)
 		told := p.AwaitInbox(t, "transfer.status_update", one.reference)
 		then := stands
-		then.ReversedAt = "" // that came after it
+		then.Status, then.Returned, then.ReturnedAt = one.ends, 0, "" // the rest came after it
 		one.isCallback(t, told.Body, "transfer.status_update", one.reference, then)
 		if !told.Verified || told.By["mode"] != "test" || told.By["merchant_id"] != s.MerchantID {
 			t.Errorf("%+v", told)
 		}
-		if one.reversed {
-			back := p.AwaitInbox(t, "transfer.reversed", one.reference)
-			stands = statusOfTransfer(t, s, one.transfer, one.reference, "")
-			if one.isCallback(t, back.Body, "transfer.reversed", one.reference, stands); stands.ReversedAt == "" {
+		if one.returned {
+			back := p.AwaitInbox(t, "transfer.returned", one.reference)
+			if one.isCallback(t, back.Body, "transfer.returned", one.reference, stands); stands.ReturnedAt == "" || stands.Returned != one.amount {
 				t.Errorf("taken back: %+v", stands)
 			}
 		}
@@ -69,7 +72,7 @@ func checkTransferCallbacks(t *testing.T, p *harness.Program) {
 			t.Errorf("%s of %s was told as %v", a.Event, a.Reference, events[a.Reference+a.Event])
 		}
 	}
-	p.WantException(t, "reversed", s.MerchantID)
+	p.WantException(t, "returned", s.MerchantID)
 }
 
 // checkPublicCases plays DANA's public test cases through the API, except those

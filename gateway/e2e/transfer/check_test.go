@@ -47,7 +47,7 @@ func recordedTransfers(t testing.TB, databaseURL string) map[string]recordedTran
 	rows, err := conn.Query(t.Context(), `SELECT m.reference, m.id::TEXT AS id, m.state, m.attempt, m.amount, m.send_by AS sendby,
 		m.answer IS NOT NULL AS answered, m.polled_at IS NOT NULL OR p.asked_at IS NOT NULL AS asked, m.reversed_at IS NOT NULL AS reversed,
 		(SELECT count(*) FROM callbacks AS c WHERE c.movement_id = m.id AND c.event = 'transfer.status_update') AS ends,
-		(SELECT count(*) FROM callbacks AS c WHERE c.movement_id = m.id AND c.event = 'transfer.reversed') AS backs,
+		(SELECT count(*) FROM callbacks AS c WHERE c.movement_id = m.id AND c.event = 'transfer.returned') AS backs,
 		COALESCE((SELECT min(c.body) FROM callbacks AS c WHERE c.movement_id = m.id AND c.event = 'transfer.status_update'), '') AS told
 		FROM movements AS m LEFT JOIN polls AS p ON p.movement_id = m.id WHERE m.kind = 'transfer'`)
 	if err != nil {

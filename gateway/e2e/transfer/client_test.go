@@ -104,7 +104,8 @@ type transferData struct {
 	Status     string  `json:"status"`
 	ExternalID *string `json:"external_id"`
 	NameMatch  *bool   `json:"name_match"`
-	ReversedAt string  `json:"reversed_at"`
+	Returned   int64   `json:"returned_amount"`
+	ReturnedAt string  `json:"returned_at"`
 }
 
 func (r transferData) id() string { return r.RefID + r.TxID }
@@ -161,8 +162,11 @@ func statusOfTransfer(t testing.TB, s harness.Shop, m transfer, reference, id st
 // standing is the data of a status, or with a time that of a callback.
 func (m transfer) standing(r transferData, reference, timestamp string) string {
 	data := fmt.Sprintf(`"%s":%q,"external_id":%s,"amount":%d,"fee":%d,"status":%q`, m.idField, r.id(), harness.JSONText(reference), m.amount, m.fee, r.Status)
-	if r.ReversedAt != "" {
-		data += fmt.Sprintf(`,"reversed_at":%q`, r.ReversedAt)
+	if r.Returned != 0 {
+		data += fmt.Sprintf(`,"returned_amount":%d`, r.Returned)
+	}
+	if r.ReturnedAt != "" {
+		data += fmt.Sprintf(`,"returned_at":%q`, r.ReturnedAt)
 	}
 	if timestamp != "" {
 		data += fmt.Sprintf(`,"timestamp":%q`, timestamp)
@@ -187,6 +191,9 @@ func awaitTransfer(t testing.TB, s harness.Shop, m transfer, reference, id, stat
 func (m transfer) isCallback(t testing.TB, body, event, reference string, r transferData) {
 	t.Helper()
 	want := fmt.Sprintf(`{"event":%q,"data":%s}`, event, m.standing(r, reference, "TIME"))
+	if event == "transfer.returned" {
+		want = strings.TrimSuffix(want, "}}") + fmt.Sprintf(`,"return":{"id":"","sort":"reversal","amount":%d,"at":%q}}}`, r.Returned, r.ReturnedAt)
+	}
 	form := strings.Replace(regexp.QuoteMeta(want), "TIME", `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`, 1)
 	if !regexp.MustCompile("^" + form + "$").MatchString(body) {
 		t.Errorf("told %s, want %s", body, want)
