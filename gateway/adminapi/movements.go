@@ -119,8 +119,8 @@ type Override struct {
 	ConfirmedAt     *time.Time `json:"confirmed_at,omitempty"`
 }
 
-// NewOverride says how an open movement ended, whose provider tells no end, or that an order is to be sent again. Alone needs no second operator and is
-// reviewed afterwards.
+// NewOverride says how an open movement ended, whose provider tells no end, or that an order is to be sent again. Alone needs no second operator up
+// to approval_above, and is reviewed afterwards.
 type NewOverride struct {
 	As     string `json:"as"`     // success, failed or resubmit
 	Reason string `json:"reason"` // 1 to 500 characters

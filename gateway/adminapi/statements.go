@@ -34,6 +34,7 @@ type Assigned struct {
 	Movement string `json:"movement"`
 	Payment  string `json:"payment"`
 	State    string `json:"state"`
+	Waiting  bool   `json:"waiting"` // for another operator, who says the same: nothing is assigned yet
 }
 
 // LineFilter bounds a list of statement lines.

@@ -3,17 +3,19 @@ package adminapi
 import (
 	"context"
 	"net/url"
+	"time"
 
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 // Waiting is all that waits for a person, each list the newest first and at most a thousand.
 type Waiting struct {
-	Overrides   []WaitingOverride  `json:"overrides"`   // for another operator, who says the same
-	Adjustments []Adjustment       `json:"adjustments"` // for another operator, who approves or rejects
-	Activations []PolicyActivation `json:"activations"` // for another operator, who activates the same version
-	Approvals   []PluginApproval   `json:"approvals"`   // for another operator, who confirms
-	Exceptions  []Exception        `json:"exceptions"`  // for anybody who resolves them
+	Overrides   []WaitingOverride   `json:"overrides"`   // for another operator, who says the same
+	Assignments []WaitingAssignment `json:"assignments"` // for another operator, who says the same
+	Adjustments []Adjustment        `json:"adjustments"` // for another operator, who approves or rejects
+	Activations []PolicyActivation  `json:"activations"` // for another operator, who activates the same version
+	Approvals   []PluginApproval    `json:"approvals"`   // for another operator, who confirms
+	Exceptions  []Exception         `json:"exceptions"`  // for anybody who resolves them
 }
 
 // WaitingOverride is what one operator says of an open movement.
@@ -27,6 +29,18 @@ type WaitingOverride struct {
 	Amount     money.Amount `json:"amount"`
 	State      string       `json:"state"`
 	Override   Override     `json:"override"`
+}
+
+// WaitingAssignment is a statement line that one operator wants to give to a collection.
+type WaitingAssignment struct {
+	Movement   string       `json:"movement"`
+	Payment    string       `json:"payment"`
+	MerchantID string       `json:"merchant_id"`
+	Mode       string       `json:"mode"`
+	Amount     money.Amount `json:"amount"`
+	Operator   string       `json:"operator"`
+	Reason     string       `json:"reason"`
+	At         time.Time    `json:"at"`
 }
 
 // AllWaiting lists all that waits for a person.

@@ -77,7 +77,7 @@ type Config struct {
 
 	StopWait time.Duration `koanf:"stop_wait"` // how long a gateway that stops serves while it says that it is not ready
 
-	ApprovalAbove int64 `koanf:"approval_above"` // whole rupiah that one operator may credit or debit alone
+	ApprovalAbove int64 `koanf:"approval_above"` // whole rupiah that one operator may claim of a merchant alone in 24 hours
 
 	ConsoleAllow       []string `koanf:"console_allow"`   // prefixes; loopback unless given
 	TrustedProxies     []string `koanf:"trusted_proxies"` // whose X-Forwarded-For is believed

@@ -45,7 +45,7 @@ type Access struct {
 	// Trusted are the proxies whose word on where a request comes from is believed in the
 	// audit. Who may come in, and who guesses tokens, is judged by the connection.
 	Trusted []netip.Prefix
-	// ApprovalAbove is the amount above which a credit or debit waits for a second
+	// ApprovalAbove is the sum above which operators' claims on money wait for a second
 	// operator, DefaultApprovalAbove when zero.
 	ApprovalAbove money.Amount
 }

@@ -117,10 +117,11 @@ type Ledger interface {
 
 // Statements reads which merchant an account belongs to, nobody's
 // (store.ErrNotFound) until its first collection, and the statement lines that wait
-// for an operator, the newest first.
+// for an operator, the newest first. WaitingClaims are assignments that wait for another one.
 type Statements interface {
 	Statement(ctx context.Context, account movement.AccountID) (movement.Statement, error)
 	ListLines(ctx context.Context, r movement.LineRange) ([]movement.ListedLine, error)
+	WaitingClaims(ctx context.Context, most int) ([]movement.Claim, error)
 }
 
 // Recovery keeps whether a restore waits to be opened; its end is committed with its
@@ -224,7 +225,7 @@ type Dependencies struct {
 	// with an audit entry. Assign gives a statement line to a collection. The errors
 	// of both are *fault.Error.
 	Override func(ctx context.Context, d override.Request) (override.Result, error)
-	Assign   func(ctx context.Context, a reconcile.Assignment) (movement.Movement, error)
+	Assign   func(ctx context.Context, a reconcile.Assignment) (reconcile.Assigned, error)
 
 	Usage  func(ctx context.Context, owner movement.Owner, period string) ([]store.Used, error) // of quotas
 	Probe  func(ctx context.Context) (problem string, cause error)                              // asks the database, and writes to it

@@ -16,9 +16,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// DefaultApprovalAbove is the amount above which a credit or debit waits for a
-// second operator, unless the configuration says another.
-const DefaultApprovalAbove money.Amount = 100_000_000
+// DefaultApprovalAbove is the sum above which operators' claims on money wait for a second
+// operator, unless the configuration says another.
+const DefaultApprovalAbove = movement.ApprovalAbove
 
 // maxReference is the length of what names a credit or debit, in characters.
 const maxReference = 100

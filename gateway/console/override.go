@@ -20,6 +20,7 @@ func (c *Console) overrideMovement(x *call, wanted adminapi.NewOverride) (any, e
 	}
 	overridden, err := c.deps.Override(x.request.Context(), override.Request{
 		Movement: id, SentAs: sentAs, Operator: x.operator.Name, Outcome: outcome, Reason: wanted.Reason, Alone: wanted.Alone,
+		AloneUpTo: c.access.Load().ApprovalAbove,
 	})
 	if err != nil {
 		return nil, err

@@ -165,6 +165,42 @@ func TestOneOperatorOverridesAlone(t *testing.T) {
 	}
 }
 
+// TestOneOperatorsOverrideOfALargeSum: above approval_above one operator's word is a
+// proposal, whatever it was asked to be, and small ones are summed.
+func TestOneOperatorsOverrideOfALargeSum(t *testing.T) {
+	t.Parallel()
+	w := overriding(t, func(config *console.Config, _ *console.Dependencies) { config.ApprovalAbove = 100_000_000 })
+	large := w.transfers(25*time.Hour, func(m *movement.Movement) { m.Amount = 900_000_000 })
+	alone := adminapi.NewOverride{As: "success", Reason: "paid, they say", Alone: true}
+	first, err := w.Override(t.Context(), large.ID.String(), alone)
+	if err != nil || !first.Waiting || first.State != "pending" || first.Override.Alone {
+		t.Errorf("one operator decides 900,000,000: %+v, %v", first, err)
+	}
+	if again, err := w.Override(t.Context(), large.ID.String(), alone); err != nil || !again.Waiting || again.State != "pending" {
+		t.Errorf("the same operator again: %+v, %v", again, err)
+	}
+	second, err := adminapi.NewClient(w.url, otherToken).Override(t.Context(), large.ID.String(), alone)
+	if err != nil || second.Waiting || second.State != "succeeded" || second.Override.ConfirmedBy != "budi" {
+		t.Errorf("another operator: %+v, %v", second, err)
+	}
+	// Of one merchant, in parts: the credit is summed with them.
+	var parts []movement.Movement
+	for _, reference := range []string{"PAY/2", "PAY/3"} {
+		parts = append(parts, w.transfers(25*time.Hour, func(m *movement.Movement) {
+			m.Owner, m.Reference, m.Amount = large.Owner, reference, 45_000_000
+		}))
+	}
+	for i, part := range parts {
+		if done, err := w.Override(t.Context(), part.ID.String(), alone); err != nil || done.Waiting || done.State != "succeeded" {
+			t.Errorf("part %d: %+v, %v", i, done, err)
+		}
+	}
+	credit, err := w.Credit(t.Context(), large.Owner.MerchantID, adminapi.NewAdjustment{Amount: 10_000_001, Reason: "r", Reference: "c"})
+	if err != nil || credit.State != string(store.Waiting) {
+		t.Errorf("a credit beside 90,000,000: %+v, %v", credit, err)
+	}
+}
+
 func TestWhatCannotBeOverridden(t *testing.T) {
 	t.Parallel()
 	w := overriding(t)
@@ -188,5 +224,50 @@ func TestWhatCannotBeOverridden(t *testing.T) {
 	status, _, answer := w.send(http.MethodPost, "/admin/movements/"+young.ID.String()+"/override", "Bearer nobody", `{"as":"failed","reason":"r"}`)
 	if status != http.StatusUnauthorized {
 		t.Errorf("status %d: %s", status, answer)
+	}
+}
+
+// TestTwoOperatorsAssignALargePayment: above approval_above the first operator's assignment
+// waits, and another one's makes it.
+func TestTwoOperatorsAssignALargePayment(t *testing.T) {
+	t.Parallel()
+	w := overriding(t, func(config *console.Config, _ *console.Dependencies) { config.ApprovalAbove = 5_000 })
+	ctx, now := t.Context(), time.Now().UTC().Truncate(time.Second)
+	m := w.collects(w.merchant().MerchantID, "ID10200", now, "INV/1")
+	if ok, err := w.store.Apply(ctx, movement.Change{Movement: m, At: now, Transition: movement.Transition{
+		Effect: movement.Move, From: []movement.State{movement.Submitting}, To: movement.Pending, Event: "pending", Detail: `{}`,
+	}}); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	statement, err := w.store.Statement(ctx, m.Account())
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := movement.ImportedLine{Payment: "rrn-1", ID: "row-1", Amount: 1, Currency: "IDR", At: now, Paid: true} // it is told to be paid whole
+	if _, err := w.store.Import(ctx, now, statement, []movement.ImportedLine{row}, "1", now); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.store.Match(ctx, now, statement, []movement.Match{{Payment: "rrn-1", State: movement.LineUnmatched}}); err != nil {
+		t.Fatal(err)
+	}
+	assign := adminapi.NewAssignment{Movement: m.ID.String(), Payment: "rrn-1", Reason: "seen at the till"}
+	for range 2 {
+		if made, err := adminapi.AssignStatementLine.Call(ctx, w, assign); err != nil || !made.Waiting {
+			t.Errorf("one operator assigns %s: %+v, %v", m.Amount, made, err)
+		}
+	}
+	waits := w.waiting().Assignments
+	if len(waits) != 1 || waits[0].Movement != m.ID.String() || waits[0].Payment != "rrn-1" || waits[0].Amount != m.Amount || waits[0].Operator != "ayu" {
+		t.Errorf("waits %+v", waits)
+	}
+	if line, err := w.store.Line(ctx, m.Account(), "rrn-1"); err != nil || line.Movement != (movement.ID{}) {
+		t.Errorf("the line is %+v, %v", line, err)
+	}
+	_, err = adminapi.AssignStatementLine.Call(ctx, adminapi.NewClient(w.url, otherToken), assign)
+	if line, readErr := w.store.Line(ctx, m.Account(), "rrn-1"); readErr != nil || line.Movement != m.ID {
+		t.Errorf("after another operator's word (%v) the line is %+v, %v", err, line, readErr)
+	}
+	if waits := w.waiting().Assignments; len(waits) != 0 {
+		t.Errorf("still waits %+v", waits)
 	}
 }

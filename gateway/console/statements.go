@@ -55,10 +55,10 @@ func (c *Console) assignStatementLine(x *call, wanted adminapi.NewAssignment) (a
 	}
 	assigned, err := c.deps.Assign(x.request.Context(), reconcile.Assignment{
 		Account: movement.NewAccountID(m.Provider, m.Owner.Mode, m.ConnectionAccount), Payment: wanted.Payment, Movement: m.ID,
-		Operator: x.operator.Name, Reason: wanted.Reason,
+		Operator: x.operator.Name, Reason: wanted.Reason, AloneUpTo: c.access.Load().ApprovalAbove,
 	})
 	if err != nil {
 		return adminapi.Assigned{}, err
 	}
-	return adminapi.Assigned{Movement: m.ID.String(), Payment: wanted.Payment, State: string(assigned.State)}, nil
+	return adminapi.Assigned{Movement: m.ID.String(), Payment: wanted.Payment, State: string(assigned.State), Waiting: assigned.Waiting}, nil
 }

@@ -78,9 +78,9 @@ func TestStatementLinesAreListedAndAssigned(t *testing.T) {
 	t.Parallel()
 	var assignments []reconcile.Assignment
 	w := newWorld(t, func(_ *console.Config, deps *console.Dependencies) {
-		deps.Assign = func(_ context.Context, a reconcile.Assignment) (movement.Movement, error) {
+		deps.Assign = func(_ context.Context, a reconcile.Assignment) (reconcile.Assigned, error) {
 			assignments = append(assignments, a)
-			return movement.Movement{ID: a.Movement, State: movement.Succeeded}, nil
+			return reconcile.Assigned{Movement: movement.Movement{ID: a.Movement, State: movement.Succeeded}}, nil
 		}
 	})
 	ctx, merchant, now := t.Context(), w.merchant().MerchantID, time.Now().UTC().Truncate(time.Second)
@@ -122,7 +122,7 @@ func TestStatementLinesAreListedAndAssigned(t *testing.T) {
 		t.Errorf("the engine was asked %+v", assignments)
 	}
 	made, err := adminapi.AssignStatementLine.Call(ctx, w, adminapi.NewAssignment{Movement: "INV/1", Payment: "rrn-1", Reason: "the payer called"})
-	asked := reconcile.Assignment{Account: account, Payment: "rrn-1", Movement: m.ID, Operator: "ayu", Reason: "the payer called"}
+	asked := reconcile.Assignment{Account: account, Payment: "rrn-1", Movement: m.ID, Operator: "ayu", Reason: "the payer called", AloneUpTo: console.DefaultApprovalAbove}
 	if err != nil || made.State != string(movement.Succeeded) || len(assignments) != 1 || assignments[0] != asked {
 		t.Errorf("%+v, %v; the engine was asked %+v", made, err, assignments)
 	}

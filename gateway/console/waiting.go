@@ -12,7 +12,7 @@ import (
 func (c *Console) listAllWaiting(x *call) (any, error) {
 	ctx := x.request.Context()
 	out := adminapi.Waiting{
-		Overrides: []adminapi.WaitingOverride{}, Adjustments: []adminapi.Adjustment{}, Activations: []adminapi.PolicyActivation{},
+		Overrides: []adminapi.WaitingOverride{}, Assignments: []adminapi.WaitingAssignment{}, Adjustments: []adminapi.Adjustment{}, Activations: []adminapi.PolicyActivation{},
 		Approvals: []adminapi.PluginApproval{}, Exceptions: []adminapi.Exception{},
 	}
 	overrides, err := c.deps.Movements.WaitingOverrides(ctx, adminapi.MostListed)
@@ -24,6 +24,16 @@ func (c *Console) listAllWaiting(x *call) (any, error) {
 		out.Overrides = append(out.Overrides, adminapi.WaitingOverride{
 			ID: m.ID.String(), MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Kind: string(m.Kind), Reference: shownReference(m.Reference),
 			Provider: m.Provider, Amount: m.Amount, State: string(m.State), Override: overrideDocument(w.Override),
+		})
+	}
+	assignments, err := c.deps.Statements.WaitingClaims(ctx, adminapi.MostListed)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range assignments {
+		out.Assignments = append(out.Assignments, adminapi.WaitingAssignment{
+			Movement: a.Movement.String(), Payment: a.Payment, MerchantID: a.Owner.MerchantID, Mode: a.Owner.Mode,
+			Amount: a.Amount, Operator: a.Operator, Reason: a.Reason, At: a.At,
 		})
 	}
 	adjustments, err := c.deps.Ledger.Adjustments(ctx, store.Waiting, adminapi.MostListed)

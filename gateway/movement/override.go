@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 // OverrideOutcome is what operators say became of a movement.
@@ -38,6 +40,9 @@ type Override struct {
 	// Supersedes says of what an operator says now that a resubmission decided before
 	// this moment is over, and gives way. It is not kept.
 	Supersedes time.Time
+
+	// AloneUpTo is how much an operator may claim alone. It is not kept.
+	AloneUpTo money.Amount
 }
 
 // Check refuses what nobody could be asked about later.

@@ -14,6 +14,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 // Records keeps what operators say of movements. Override is one commit: it returns
@@ -47,6 +48,9 @@ type Request struct {
 	Outcome  movement.OverrideOutcome
 	Reason   string
 	Alone    bool
+	// AloneUpTo is how much the operator may claim alone: above it, what one decides alone
+	// is a proposal. movement.ApprovalAbove when zero.
+	AloneUpTo money.Amount
 }
 
 // Result is what stands after an operator's decision: the override, and its movement,
@@ -96,7 +100,7 @@ func (o *Overrides) override(ctx context.Context, r Request) (Result, error) {
 		return Result{}, err
 	}
 	made, err := o.records.Override(ctx, m, movement.Override{
-		Operator: r.Operator, Outcome: r.Outcome, Reason: r.Reason, At: now, Alone: r.Alone, Supersedes: supersedes(op, r, now),
+		Operator: r.Operator, Outcome: r.Outcome, Reason: r.Reason, At: now, Alone: r.Alone, AloneUpTo: r.AloneUpTo, Supersedes: supersedes(op, r, now),
 	}, movement.Exception{
 		Owner: m.Owner, Subject: m.ID.String(), Reason: movement.ReasonAlone, FactID: m.UpstreamReference(), Provider: m.Provider,
 		Detail: lifecycle.Printable(r.Operator + " alone decided " + string(r.Outcome) + ": " + r.Reason), At: o.Now(),

@@ -44,7 +44,7 @@ type Statements interface {
 // both, and returns those that it decided: on the others somebody else was faster.
 // CloseLines closes those whose collections have learned of them, and has their amounts
 // free from a time on. Assign is false where a line no longer stands as it was seen, or
-// the collection has another.
+// the collection has another. Claim writes an operator's claim and returns what stands.
 type Lines interface {
 	OpenLines(ctx context.Context, account movement.AccountID, after string, most int) ([]movement.StatementLine, error)
 	Candidates(ctx context.Context, s movement.Statement, amounts []money.Amount, earliest, latest time.Time) ([]movement.Candidate, error)
@@ -53,6 +53,7 @@ type Lines interface {
 	CloseLines(ctx context.Context, account movement.AccountID, done []movement.StatementLine, freeAt time.Time) error
 	Line(ctx context.Context, account movement.AccountID, payment string) (movement.StatementLine, error)
 	Assign(ctx context.Context, now time.Time, seen movement.StatementLine, to movement.ID, operator, reason string) (bool, error)
+	Claim(ctx context.Context, c movement.Claim) (movement.Claim, error)
 	ResolveExceptions(ctx context.Context, now time.Time, owner movement.Owner, subject string, reasons []string, operator, resolution string) error
 }
 

@@ -110,7 +110,7 @@ func (e *Engine) Decide(ctx context.Context, d Decision) (Decided, error) {
 	return e.overrides.Override(ctx, d)
 }
 
-func (e *Engine) Assign(ctx context.Context, a Assignment) (movement.Movement, error) {
+func (e *Engine) Assign(ctx context.Context, a Assignment) (reconcile.Assigned, error) {
 	return e.reconciler.Assign(ctx, a)
 }
 

@@ -215,6 +215,10 @@ func (o *outside) Line(_ context.Context, account movement.AccountID, payment st
 	return ask(o, func(ctx context.Context) (movement.StatementLine, error) { return o.inner.Line(ctx, account, payment) })
 }
 
+func (o *outside) Claim(_ context.Context, c movement.Claim) (movement.Claim, error) {
+	return ask(o, func(ctx context.Context) (movement.Claim, error) { return o.inner.Claim(ctx, c) })
+}
+
 func (o *outside) Assign(_ context.Context, now time.Time, seen movement.StatementLine, to movement.ID, operator, reason string) (bool, error) {
 	return ask(o, func(ctx context.Context) (bool, error) { return o.inner.Assign(ctx, now, seen, to, operator, reason) })
 }

@@ -50,14 +50,14 @@ type Adjustment struct {
 	DecidedAt   time.Time
 }
 
-// aloneWithin is the time over which is summed what an operator credits and debits alone.
+// aloneWithin is the time over which is summed what an operator claims alone.
 const aloneWithin = 24 * time.Hour
 
 // Adjust credits or debits a merchant's balance, in the name and at the time of
 // the audit entry; of the adjustment the owner, reference, amount and reason
 // count. It only waits for another operator where the limit would be passed by it and
-// what its operator has posted alone for the merchant in the 24 hours before, credits
-// and debits summed. The same again is what stands; ErrAdjusted where the reference
+// what its operator has claimed of the merchant alone in the 24 hours before: credits,
+// debits, overrides and assignments summed. The same again is what stands; ErrAdjusted where the reference
 // names another amount or reason, ErrInsufficient where a debit exceeds what is
 // available, ErrNotFound where there is no such merchant, ErrInvalid where it says
 // nothing that can be done.
@@ -70,7 +70,7 @@ func (s *Store) Adjust(ctx context.Context, audit Audit, a Adjustment, limit mon
 	}
 	a.ID = uuid.New()
 	for seen := int64(-1); ; {
-		alone, err := s.adjustedAlone(ctx, audit, a.Owner)
+		alone, err := s.claimedAlone(ctx, audit, a.Owner)
 		if err != nil {
 			return Adjustment{}, err
 		}
@@ -85,23 +85,24 @@ func (s *Store) Adjust(ctx context.Context, audit Audit, a Adjustment, limit mon
 	}
 }
 
-// adjustedAlone is what an operator has posted alone for a merchant.
-func (s *Store) adjustedAlone(ctx context.Context, audit Audit, owner movement.Owner) (dbsqlc.AdjustedAloneRow, error) {
-	alone, err := s.queries.AdjustedAlone(ctx, dbsqlc.AdjustedAloneParams{
-		RequestedBy: audit.Operator, MerchantID: owner.MerchantID, Mode: owner.Mode, Since: audit.At.Add(-aloneWithin),
+// claimedAlone is what an operator has claimed alone of a merchant.
+func (s *Store) claimedAlone(ctx context.Context, audit Audit, owner movement.Owner) (dbsqlc.ClaimedAloneRow, error) {
+	alone, err := s.queries.ClaimedAlone(ctx, dbsqlc.ClaimedAloneParams{
+		Operator: audit.Operator, MerchantID: owner.MerchantID, Mode: owner.Mode, Since: audit.At.Add(-aloneWithin),
 	})
 	if err != nil {
-		return dbsqlc.AdjustedAloneRow{}, fmt.Errorf("store: adjust: %w", err)
+		return dbsqlc.ClaimedAloneRow{}, fmt.Errorf("store: adjust: %w", err)
 	}
 	return alone, nil
 }
 
 // adjustSeen makes an adjustment, if its operator has posted no more than was seen. If
 // more, it is ErrInsufficient as well.
-func (s *Store) adjustSeen(ctx context.Context, audit Audit, a Adjustment, limit money.Amount, alone dbsqlc.AdjustedAloneRow) (Adjustment, error) {
+func (s *Store) adjustSeen(ctx context.Context, audit Audit, a Adjustment, limit money.Amount, alone dbsqlc.ClaimedAloneRow) (Adjustment, error) {
 	head := roomForAlone | putAdjustment
 	a.State = Posted
-	if money.Amount(alone.Amount)+max(a.Amount, -a.Amount) > limit {
+	claim := movement.Claim{Amount: max(a.Amount, -a.Amount), AloneUpTo: limit}
+	if !claim.Fits(money.Amount(alone.Amount)) {
 		head, a.State = roomForAny|putAdjustment, Waiting
 		audit.Detail = "waits for another operator: " + audit.Detail
 	}

@@ -16,7 +16,8 @@ import (
 // Override writes an operator's word on a movement, with its audit entry, and returns
 // the override that then stands. The first operator proposes. Another one with the
 // same outcome confirms. The proposer may propose another outcome. An operator alone
-// decides at once, which adds the review to the exceptions. An override that is made
+// decides at once, which adds the review to the exceptions, unless that would be more than
+// an operator may claim alone: then it is proposed. An override that is made
 // stays, but for a resubmission that is over, and its movement is polled soon: who applies
 // it may die before. It is ErrOverridden where another outcome stands, which is returned
 // too. The same again changes nothing.
@@ -27,14 +28,21 @@ func (s *Store) Override(ctx context.Context, m movement.Movement, d movement.Ov
 	d.MovementID, d.Attempt, d.At = m.ID, m.Attempt, micro(d.At)
 	var stands movement.Override
 	err := s.within(ctx, serializable, func(tx pgx.Tx) error {
-		stands = d
+		d := d // of each try
 		before, err := overrideOf(ctx, dbsqlc.New(tx), m.ID, m.Attempt)
 		none := errors.Is(err, ErrNotFound)
-		switch {
-		case err != nil && !none:
+		if err != nil && !none {
 			return err
+		}
+		if d.Alone && (none || d.Replaces(before)) {
+			if d.Alone, err = claimAlone(ctx, tx, d.Claim(m)); err != nil {
+				return err
+			}
+		}
+		switch {
 		case none, d.Replaces(before):
-			stands.Supersedes = time.Time{}
+			stands = d
+			stands.Supersedes, stands.AloneUpTo = time.Time{}, 0
 			return putOverride(ctx, tx, m, d, review)
 		case before.Outcome != d.Outcome:
 			stands = before

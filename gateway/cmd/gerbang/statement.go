@@ -46,5 +46,8 @@ func (c *statementAssign) Run(ctx context.Context, p *program, admin *adminapi.C
 	if err != nil {
 		return err
 	}
+	if made.Waiting {
+		return p.show(made, []string{"It waits for another operator to assign the same."})
+	}
 	return p.show(made, []string{"assigned", made.Payment, "to " + made.Movement, made.State})
 }

@@ -23,6 +23,12 @@ func (*waitingCommand) Run(ctx context.Context, p *program, admin *adminapi.Clie
 			"gerbang " + o.Kind + " override " + o.ID + " --as " + o.Override.As + " --reason WHY",
 		})
 	}
+	for _, a := range all.Assignments {
+		rows = append(rows, []string{
+			"assignment", timeText(&a.At), a.Operator, a.MerchantID, a.Amount.Format() + ", " + a.Payment + " to " + a.Movement, a.Reason,
+			"gerbang statement assign " + shellWord(a.Payment) + " " + a.Movement + " --reason WHY",
+		})
+	}
 	for _, a := range all.Adjustments {
 		rows = append(rows, []string{
 			a.Kind, timeText(&a.RequestedAt), a.RequestedBy, a.MerchantID, a.Amount.Format() + ", " + a.Reference, a.Reason,

@@ -60,6 +60,9 @@ func (c *Console) statementLines(r *room) error {
 }
 
 func (c *Console) assign(r *room) error {
-	_, err := adminapi.AssignStatementLine.Call(r.Request.Context(), r.admin, adminapi.NewAssignment{Movement: r.Form("movement"), Payment: r.Form("payment"), Reason: r.Form("reason")})
+	done, err := adminapi.AssignStatementLine.Call(r.Request.Context(), r.admin, adminapi.NewAssignment{Movement: r.Form("movement"), Payment: r.Form("payment"), Reason: r.Form("reason")})
+	if err == nil && done.Waiting {
+		return r.Go("/waiting", "It waits until another operator says the same.")
+	}
 	return r.did(err, merchantPath(r.named("merchant"), "/statement-lines"), "The line pays that collection now.")
 }

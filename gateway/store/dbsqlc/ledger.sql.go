@@ -108,45 +108,6 @@ func (q *Queries) AccountStatement(ctx context.Context, arg AccountStatementPara
 	return items, nil
 }
 
-const adjustedAlone = `-- name: AdjustedAlone :one
-SELECT
-    COALESCE((
-        SELECT a.times FROM adjusted_alone AS a
-        WHERE a.requested_by = $1 AND a.merchant_id = $2 AND a.mode = $3
-    ), 0)::INT8 AS times,
-    COALESCE((
-        SELECT SUM(ABS(a.amount)) FROM ledger_adjustments AS a
-        WHERE a.merchant_id = $2 AND a.mode = $3 AND a.requested_by = $1 AND a.requested_at > $4::TIMESTAMPTZ
-            AND a.state = 'posted' AND a.decided_by IS NULL
-    ), 0)::INT8 AS amount
-`
-
-type AdjustedAloneParams struct {
-	RequestedBy string
-	MerchantID  string
-	Mode        string
-	Since       time.Time
-}
-
-type AdjustedAloneRow struct {
-	Times  int64
-	Amount int64
-}
-
-// How often an operator has credited or debited a merchant alone, and how much since a
-// time, in both directions together.
-func (q *Queries) AdjustedAlone(ctx context.Context, arg AdjustedAloneParams) (AdjustedAloneRow, error) {
-	row := q.db.QueryRow(ctx, adjustedAlone,
-		arg.RequestedBy,
-		arg.MerchantID,
-		arg.Mode,
-		arg.Since,
-	)
-	var i AdjustedAloneRow
-	err := row.Scan(&i.Times, &i.Amount)
-	return i, err
-}
-
 const adjustment = `-- name: Adjustment :one
 SELECT merchant_id, mode, reference, id, amount, reason, state, requested_by, requested_at, decided_by, decided_at FROM ledger_adjustments
 WHERE merchant_id = $1 AND mode = $2 AND reference = $3

@@ -82,6 +82,21 @@ type CallbackSecret struct {
 	Url        string
 }
 
+type Claim struct {
+	MerchantID  string
+	Mode        string
+	Subject     string
+	MovementID  uuid.UUID
+	Payment     string
+	Operator    string
+	Amount      int64
+	Reason      string
+	At          time.Time
+	Alone       bool
+	ConfirmedBy *string
+	ConfirmedAt *time.Time
+}
+
 type Connection struct {
 	MerchantID  string
 	Mode        string

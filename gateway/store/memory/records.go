@@ -149,6 +149,10 @@ func (s *Store) Override(_ context.Context, m movement.Movement, o movement.Over
 	defer s.mu.Unlock()
 	of := attempt{m.ID, m.Attempt}
 	stands, said := s.overrides[of]
+	if o.Alone && (!said || o.Replaces(stands)) {
+		o.Alone = s.claimAlone(o.Claim(m))
+	}
+	o.AloneUpTo = 0
 	switch {
 	case !said, o.Replaces(stands):
 		if o.Alone {

@@ -40,6 +40,7 @@ type Store struct {
 	notes      map[movement.ID][]movement.Note
 	exceptions []movement.Exception
 	overrides  map[attempt]movement.Override
+	claims     map[string]movement.Claim
 	callbacks  []movement.Callback
 	written    map[uuid.UUID]time.Time // when a callback was committed
 	mails      []movement.QueuedMail
@@ -90,7 +91,7 @@ func New() *Store {
 		Draw:      rand.IntN,
 		movements: map[movement.Key]*movement.Movement{}, ids: map[movement.ID]*movement.Movement{},
 		history: map[movement.ID][]movement.HistoryEntry{}, written: map[uuid.UUID]time.Time{}, notes: map[movement.ID][]movement.Note{},
-		overrides: map[attempt]movement.Override{}, balances: map[movement.Owner]ledger.Balance{}, usage: map[usageKey]usage{}, marks: map[markKey]mark{},
+		overrides: map[attempt]movement.Override{}, claims: map[string]movement.Claim{}, balances: map[movement.Owner]ledger.Balance{}, usage: map[usageKey]usage{}, marks: map[markKey]mark{},
 		amounts: map[amountKey]amount{}, statements: map[movement.AccountID]*movement.Statement{}, lines: map[lineKey]*movement.StatementLine{},
 	}
 }

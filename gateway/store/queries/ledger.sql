@@ -13,20 +13,6 @@ ON CONFLICT (merchant_id, mode) DO NOTHING;
 SELECT merchant_id, mode, reference, id, amount, reason, state, requested_by, requested_at, decided_by, decided_at FROM ledger_adjustments
 WHERE merchant_id = @merchant_id AND mode = @mode AND reference = @reference;
 
--- name: AdjustedAlone :one
--- How often an operator has credited or debited a merchant alone, and how much since a
--- time, in both directions together.
-SELECT
-    COALESCE((
-        SELECT a.times FROM adjusted_alone AS a
-        WHERE a.requested_by = @requested_by AND a.merchant_id = @merchant_id AND a.mode = @mode
-    ), 0)::INT8 AS times,
-    COALESCE((
-        SELECT SUM(ABS(a.amount)) FROM ledger_adjustments AS a
-        WHERE a.merchant_id = @merchant_id AND a.mode = @mode AND a.requested_by = @requested_by AND a.requested_at > @since::TIMESTAMPTZ
-            AND a.state = 'posted' AND a.decided_by IS NULL
-    ), 0)::INT8 AS amount;
-
 -- name: Adjustments :many
 SELECT merchant_id, mode, reference, id, amount, reason, state, requested_by, requested_at, decided_by, decided_at FROM ledger_adjustments
 WHERE @state::TEXT = '' OR state = @state

@@ -54,6 +54,7 @@ type Lines interface {
 	ListLines(ctx context.Context, r movement.LineRange) ([]movement.ListedLine, error)
 	CloseLines(ctx context.Context, account movement.AccountID, done []movement.StatementLine, freeAt time.Time) error
 	Line(ctx context.Context, account movement.AccountID, payment string) (movement.StatementLine, error)
+	Claim(ctx context.Context, c movement.Claim) (movement.Claim, error)
 	Assign(ctx context.Context, now time.Time, seen movement.StatementLine, to movement.ID, operator, reason string) (bool, error)
 }
 
