@@ -88,6 +88,9 @@ func (c *Client) RevokeKey(ctx context.Context, merchantID, keyID, reason string
 type ConnectionRemoval struct {
 	Mode   string `json:"mode"`
 	Reason string `json:"reason,omitempty"`
+	// LeaveOpen removes it also where movements are open on it. Else that is refused, with
+	// their number.
+	LeaveOpen bool `json:"leave_open,omitempty"`
 }
 
 // RemoveConnection forgets a paused connection.

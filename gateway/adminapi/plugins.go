@@ -92,9 +92,15 @@ func (c *Client) RollBackPlugin(ctx context.Context, provider string) (PluginCha
 	return post[PluginChange](ctx, c, "/admin/plugins/"+url.PathEscape(provider)+"/rollback", struct{}{})
 }
 
+// PluginRemoval says whether a plugin is removed also where movements of it are open. Else
+// that is refused, with their number.
+type PluginRemoval struct {
+	LeaveOpen bool `json:"leave_open,omitempty"`
+}
+
 // RemovePlugin ends a plugin that nothing needs.
-func (c *Client) RemovePlugin(ctx context.Context, provider string) (PluginChange, error) {
-	return post[PluginChange](ctx, c, "/admin/plugins/"+url.PathEscape(provider)+"/remove", struct{}{})
+func (c *Client) RemovePlugin(ctx context.Context, provider string, r PluginRemoval) (PluginChange, error) {
+	return post[PluginChange](ctx, c, "/admin/plugins/"+url.PathEscape(provider)+"/remove", r)
 }
 
 // RestartPlugin has a plugin go on in a new process, on the replica that is asked.

@@ -383,7 +383,7 @@ func TestRemovedThenTried(t *testing.T) {
 				w.activate(one, first, uuid.Nil)
 			}
 			w.look(one, two)
-			if _, err := one.Remove(t.Context(), "ayu", "coins"); err != nil {
+			if _, err := one.Remove(t.Context(), "ayu", "coins", false); err != nil {
 				t.Fatal(err)
 			}
 			w.look(one, two)
@@ -879,19 +879,18 @@ func TestInUse(t *testing.T) {
 	w.look(one)
 	for _, use := range []store.PluginUse{{Connections: 1}, {Open: map[string]int64{"/coins/list": 1}}} {
 		one.cut.use = use
-		if _, err := one.Remove(t.Context(), "ayu", "coins"); !refusedFor(err, "must end") && !refusedFor(err, "open movements") {
+		if _, err := one.Remove(t.Context(), "ayu", "coins", false); !refusedFor(err, "must end") && !refusedFor(err, "open movements") {
 			t.Errorf("in use: %v", err)
 		}
 	}
-	one.cut.use = store.PluginUse{}
-	if _, err := one.Remove(t.Context(), "ayu", "coins"); err != nil {
+	if _, err := one.Remove(t.Context(), "ayu", "coins", true); err != nil { // with an open movement, by who insists
 		t.Fatal(err)
 	}
 	w.look(one)
 	if again := w.start("node-1", one.dir); len(one.host.runs)+len(again.host.runs) != 0 {
 		t.Errorf("removed: %+v, %+v", one.host.runs, again.host.runs)
 	}
-	if _, err := one.Remove(t.Context(), "ayu", "nobody"); !errors.Is(err, store.ErrNotFound) {
+	if _, err := one.Remove(t.Context(), "ayu", "nobody", false); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("nobody: %v", err)
 	}
 	if _, err := one.Rollback(t.Context(), "ayu", "coins"); err != nil {
@@ -966,7 +965,7 @@ func TestClash(t *testing.T) {
 	w.place("other", one)
 	w.activate(one, first, uuid.Nil)
 	w.look(one)
-	if _, err := one.Remove(t.Context(), "ayu", "coins"); err != nil {
+	if _, err := one.Remove(t.Context(), "ayu", "coins", false); err != nil {
 		t.Fatal(err)
 	}
 	w.now = w.now.Add(time.Second)

@@ -330,8 +330,8 @@ func (a *Approvals) Rollback(ctx context.Context, operator, provider string) (st
 }
 
 // Remove ends a plugin that nothing needs: no account is connected to it, and no movement
-// of it is open.
-func (a *Approvals) Remove(ctx context.Context, operator, provider string) (store.PluginHead, error) {
+// of it is open, unless those are to be left so.
+func (a *Approvals) Remove(ctx context.Context, operator, provider string, leaveOpen bool) (store.PluginHead, error) {
 	was, err := a.find(ctx, provider)
 	if err != nil {
 		return was, err
@@ -347,8 +347,12 @@ func (a *Approvals) Remove(ctx context.Context, operator, provider string) (stor
 	for _, n := range use.Open {
 		open += n
 	}
-	if use.Connections > 0 || open > 0 {
-		return was, refuse("%s has %d connections and %d open movements: remove the connections (gerbang connection remove), and wait until the movements have ended", provider, use.Connections, open)
+	if use.Connections > 0 || open > 0 && !leaveOpen {
+		return was, refuse("%s has %d connections and %d open movements: remove the connections (gerbang connection remove), and wait until the movements have ended or leave them open (--leave-open), about which nobody can ask then", provider, use.Connections, open)
+	}
+	detail := "removed"
+	if open > 0 {
+		detail = fmt.Sprintf("removed, leaving %d movements open", open)
 	}
 	before := was.Approval
 	switch {
@@ -357,7 +361,7 @@ func (a *Approvals) Remove(ctx context.Context, operator, provider string) (stor
 	case !a.believed(was):
 		before = uuid.Nil
 	}
-	return a.move(ctx, store.Audit{Operator: operator, Action: "plugin.remove"}, was, store.PluginHead{Provider: provider, Before: before}, "removed")
+	return a.move(ctx, store.Audit{Operator: operator, Action: "plugin.remove"}, was, store.PluginHead{Provider: provider, Before: before}, detail)
 }
 
 // move changes the head.

@@ -287,7 +287,7 @@ func (w *world) changes() map[string]func() audited {
 			return of(platform, "plugin.rollback", func(a *adminapi.Client) error { return failed(a.RollBackPlugin(ctx, "bank")) })
 		},
 		"POST /admin/plugins/{provider}/remove": func() audited {
-			return of(platform, "plugin.remove", func(a *adminapi.Client) error { return failed(a.RemovePlugin(ctx, "bank")) })
+			return of(platform, "plugin.remove", func(a *adminapi.Client) error { return failed(a.RemovePlugin(ctx, "bank", adminapi.PluginRemoval{})) })
 		},
 		"POST /admin/plugins/{provider}/restart": func() audited {
 			return of(platform, "plugin.restart", func(a *adminapi.Client) error { return a.RestartPlugin(ctx, "bank") })

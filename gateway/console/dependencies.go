@@ -63,7 +63,7 @@ type Pauses interface {
 	SetPause(ctx context.Context, audit store.Audit, p tenants.Pause) error
 	EndPause(ctx context.Context, audit store.Audit, p tenants.Pause) error
 	Pauses(ctx context.Context, most int) ([]tenants.Pause, error)
-	RemoveConnection(ctx context.Context, audit store.Audit, c tenants.Connection) error
+	RemoveConnection(ctx context.Context, audit store.Audit, c tenants.Connection, leaveOpen bool) error
 }
 
 // Movements reads movements and what is kept of them, and finds them by the names
@@ -201,7 +201,7 @@ type Approvals interface {
 	Find(ctx context.Context, provider, sha256 string) (store.PluginApproval, error)
 	Activate(ctx context.Context, operator string, approved store.PluginApproval, replica uuid.UUID) (store.PluginHead, error)
 	Rollback(ctx context.Context, operator, provider string) (store.PluginHead, error)
-	Remove(ctx context.Context, operator, provider string) (store.PluginHead, error)
+	Remove(ctx context.Context, operator, provider string, leaveOpen bool) (store.PluginHead, error)
 	Known(ctx context.Context) (map[string]approval.Known, error)
 	List(ctx context.Context) ([]store.PluginApproval, error)
 	Signed(approved store.PluginApproval) bool

@@ -3,10 +3,12 @@ package console_test
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -119,6 +121,48 @@ func TestRemovedConnectionIsPausedFirst(t *testing.T) {
 	}
 	if shown, err := w.Merchant(ctx, id); err != nil || len(shown.Connections) != 1 || shown.Connections[0].Paused {
 		t.Errorf("shown %+v, %v", shown, err)
+	}
+}
+
+// TestConnectionWithOpenMovementsIsKept: nobody could ask the provider about them. Who insists
+// removes it.
+func TestConnectionWithOpenMovementsIsKept(t *testing.T) {
+	t.Parallel()
+	w := overriding(t)
+	ctx := t.Context()
+	open := w.transfers(time.Hour, func(m *movement.Movement) { m.Provider = "bank" })
+	id := open.Owner.MerchantID
+	w.transfers(time.Hour, func(m *movement.Movement) { m.Owner.MerchantID, m.Owner.Mode, m.Provider = id, "test", "bank" })
+	w.transfers(time.Hour, func(m *movement.Movement) { m.Owner.MerchantID, m.Reference = id, "PAY/2" }) // at another provider
+	w.transfers(time.Hour, func(m *movement.Movement) { m.Provider = "bank" })                           // of another merchant
+	ended := w.transfers(time.Hour, func(m *movement.Movement) { m.Owner.MerchantID, m.Reference, m.Provider = id, "PAY/3", "bank" })
+	ended, err := w.store.MovementByID(ctx, ended.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := w.store.Apply(ctx, movement.Change{Movement: ended, At: time.Now(), Transition: movement.Transition{
+		Effect: movement.Move, From: []movement.State{movement.Pending}, To: movement.Succeeded, Event: "succeeded", Detail: `{}`,
+	}}); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	if _, err := w.SetConnection(ctx, id, "bank", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(`{"api_key":"k-secret"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := adminapi.SetPause.Call(ctx, w, tenants.Pause{MerchantID: tenants.MerchantID(id), What: "connection", Provider: "bank", Mode: "live", Reason: "left"}); err != nil {
+		t.Fatal(err)
+	}
+	w.ahead.Store(int64(5 * time.Second))
+	removal := adminapi.ConnectionRemoval{Mode: "live", Reason: "left"}
+	_, err = w.RemoveConnection(ctx, id, "bank", removal)
+	if f := w.refused(err, http.StatusBadRequest, "leave_open"); !strings.Contains(f.Error(), "1 movements are open") || !strings.Contains(f.Error(), "--leave-open") {
+		t.Errorf("told %v", f)
+	}
+	if shown, err := w.Merchant(ctx, id); err != nil || len(shown.Connections) != 1 {
+		t.Errorf("shown %+v, %v", shown, err)
+	}
+	removal.LeaveOpen = true
+	if left, err := w.RemoveConnection(ctx, id, "bank", removal); err != nil || len(left.Connections) != 0 {
+		t.Errorf("left %+v, %v", left, err)
 	}
 }
 

@@ -218,8 +218,8 @@ func (c *Console) rollBackPlugin(x *call, _ struct{}) (any, error) {
 	return c.changeDocument(x.request.Context(), head)
 }
 
-func (c *Console) removePlugin(x *call, _ struct{}) (any, error) {
-	head, err := c.deps.Approvals.Remove(x.request.Context(), x.operator.Name, x.request.PathValue("provider"))
+func (c *Console) removePlugin(x *call, wanted adminapi.PluginRemoval) (any, error) {
+	head, err := c.deps.Approvals.Remove(x.request.Context(), x.operator.Name, x.request.PathValue("provider"), wanted.LeaveOpen)
 	if err != nil {
 		return nil, pluginFault(err)
 	}

@@ -68,10 +68,10 @@ func TestPluginApproval(t *testing.T) {
 	if err := w.RestartPlugin(ctx, "bank"); err != nil || w.plugins.Status()[0].Restarts != 4 {
 		t.Errorf("restarted: %v, %+v", err, w.plugins.Status()[0])
 	}
-	if _, err := w.RemovePlugin(ctx, "bank"); err != nil {
+	if _, err := w.RemovePlugin(ctx, "bank", adminapi.PluginRemoval{}); err != nil {
 		t.Error(err)
 	}
-	for what, err := range map[string]error{"show": failed(w.Plugin(ctx, "none")), "restart": w.RestartPlugin(ctx, "none"), "remove": failed(w.RemovePlugin(ctx, "none"))} {
+	for what, err := range map[string]error{"show": failed(w.Plugin(ctx, "none")), "restart": w.RestartPlugin(ctx, "none"), "remove": failed(w.RemovePlugin(ctx, "none", adminapi.PluginRemoval{}))} {
 		if err == nil || !strings.Contains(err.Error(), "There is no such plugin") {
 			t.Errorf("%s nobody: %v", what, err)
 		}

@@ -198,7 +198,7 @@ func TestAVersionNeverComesBack(t *testing.T) {
 		if err := s.SetPause(t.Context(), by("pause"), pause); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.RemoveConnection(t.Context(), by("remove"), c); err != nil {
+		if err := s.RemoveConnection(t.Context(), by("remove"), c, false); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := s.PutConnection(t.Context(), by("connect"), c); err != nil || got.Version != want {

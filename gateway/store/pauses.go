@@ -38,8 +38,19 @@ func (s *Store) Pauses(ctx context.Context, most int) ([]tenants.Pause, error) {
 
 // RemoveConnection forgets an account at a provider, with its pause and its
 // notification route. It is ErrNotFound where there is none, or where it is not
-// paused.
-func (s *Store) RemoveConnection(ctx context.Context, audit Audit, c tenants.Connection) error {
+// paused; an *OpenError where movements are open on it that are not to be left so.
+func (s *Store) RemoveConnection(ctx context.Context, audit Audit, c tenants.Connection, leaveOpen bool) error {
+	// It is counted before: on what is paused nothing begins, and a serializable transaction
+	// that reads all polls would conflict with every other.
+	open, err := s.queries.OpenMovementsOfConnection(ctx, dbsqlc.OpenMovementsOfConnectionParams{
+		Provider: string(c.Provider), Mode: string(c.Mode), Platform: c.MerchantID == tenants.Platform, MerchantID: string(c.MerchantID),
+	})
+	if err != nil {
+		return fmt.Errorf("store: remove connection: %w", err)
+	}
+	if open > 0 && !leaveOpen {
+		return &OpenError{Open: open}
+	}
 	return s.administer(ctx, "remove connection", audit, c.MerchantID, func(q *dbsqlc.Queries) error {
 		if err := found(q.DeletePausedConnection(ctx, dbsqlc.DeletePausedConnectionParams{
 			MerchantID: string(c.MerchantID), Provider: string(c.Provider), Mode: string(c.Mode),
@@ -51,6 +62,12 @@ func (s *Store) RemoveConnection(ctx context.Context, audit Audit, c tenants.Con
 		}))
 	})
 }
+
+// OpenError says that movements are open which nobody could be asked about any more.
+type OpenError struct{ Open int64 }
+
+// Error tells how many.
+func (e *OpenError) Error() string { return fmt.Sprintf("store: %d movements are open", e.Open) }
 
 func pausesFromRows(rows []dbsqlc.Pause) []tenants.Pause {
 	pauses := make([]tenants.Pause, len(rows))

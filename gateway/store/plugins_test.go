@@ -40,7 +40,7 @@ func TestARemovalAndAConnectionAtOnce(t *testing.T) {
 	}
 	for range 10 {
 		pause := tenants.Pause{MerchantID: c.MerchantID, What: tenants.PauseConnection, Provider: c.Provider, Mode: c.Mode, Reason: "to be removed"}
-		if err := errors.Join(s.SetPause(t.Context(), by("pause"), pause), s.RemoveConnection(t.Context(), by("disconnect"), c)); err != nil {
+		if err := errors.Join(s.SetPause(t.Context(), by("pause"), pause), s.RemoveConnection(t.Context(), by("disconnect"), c, false)); err != nil {
 			t.Fatal(err)
 		}
 		var removed, connected error

@@ -102,6 +102,7 @@ func (c *connectionSet) credentials(p *program) (json.RawMessage, error) {
 
 type connectionRemove struct {
 	pausedConnection
+	LeaveOpen bool `help:"Remove it also where movements are open on it: nobody can ask the provider about them until the account is connected again."`
 	confirmed
 }
 
@@ -110,7 +111,7 @@ func (c *connectionRemove) Run(ctx context.Context, p *program, admin *adminapi.
 	if err := c.confirm(p, fmt.Sprintf("Remove the connection of %s to %s in mode %s, with its credentials", c.Merchant, c.Provider, c.Mode)); err != nil {
 		return err
 	}
-	m, err := admin.RemoveConnection(ctx, string(c.Merchant), string(c.Provider), adminapi.ConnectionRemoval{Mode: string(c.Mode), Reason: c.Reason})
+	m, err := admin.RemoveConnection(ctx, string(c.Merchant), string(c.Provider), adminapi.ConnectionRemoval{Mode: string(c.Mode), Reason: c.Reason, LeaveOpen: c.LeaveOpen})
 	if err != nil {
 		return err
 	}

@@ -375,12 +375,13 @@ func (c *pluginRollback) Run(ctx context.Context, p *program, admin *adminapi.Cl
 }
 
 type pluginRemove struct {
-	Name string `arg:"" help:"The provider."`
+	Name      string `arg:"" help:"The provider."`
+	LeaveOpen bool   `help:"Remove it also where movements of it are open: nobody can ask the provider about them any more."`
 }
 
 // Run ends a plugin that nothing needs.
 func (c *pluginRemove) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	change, err := admin.RemovePlugin(ctx, c.Name)
+	change, err := admin.RemovePlugin(ctx, c.Name, adminapi.PluginRemoval{LeaveOpen: c.LeaveOpen})
 	if err != nil {
 		return err
 	}

@@ -50,6 +50,6 @@ func (c *Console) restartProvider(r *room) error {
 }
 
 func (c *Console) removeProvider(r *room) error {
-	_, err := r.admin.RemovePlugin(r.Request.Context(), r.named("provider"))
+	_, err := r.admin.RemovePlugin(r.Request.Context(), r.named("provider"), adminapi.PluginRemoval{})
 	return r.did(err, "/providers", "The provider is removed.")
 }

@@ -152,6 +152,33 @@ func (q *Queries) MovePluginHead(ctx context.Context, arg MovePluginHeadParams) 
 	return result.RowsAffected(), nil
 }
 
+const openMovementsOfConnection = `-- name: OpenMovementsOfConnection :one
+SELECT count(*) FROM polls AS p
+JOIN movements AS m ON m.id = p.movement_id AND m.attempt = p.attempt
+WHERE m.provider = $1 AND m.mode = $2 AND m.state IN ('submitting', 'acknowledged', 'pending')
+    AND (m.connection_owner = 'platform' AND $3::BOOL OR m.connection_owner <> 'platform' AND m.merchant_id = $4)
+`
+
+type OpenMovementsOfConnectionParams struct {
+	Provider   string
+	Mode       string
+	Platform   bool
+	MerchantID string
+}
+
+// What is open on a merchant's own account at a provider; of the platform's, of all merchants.
+func (q *Queries) OpenMovementsOfConnection(ctx context.Context, arg OpenMovementsOfConnectionParams) (int64, error) {
+	row := q.db.QueryRow(ctx, openMovementsOfConnection,
+		arg.Provider,
+		arg.Mode,
+		arg.Platform,
+		arg.MerchantID,
+	)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const openMovementsOfProvider = `-- name: OpenMovementsOfProvider :many
 SELECT m.operation, count(*) AS open
 FROM polls AS p

@@ -50,6 +50,13 @@ SELECT merchant_id FROM connections WHERE provider = @provider AND mode = 'test'
 ORDER BY merchant_id
 LIMIT @most;
 
+-- name: OpenMovementsOfConnection :one
+-- What is open on a merchant's own account at a provider; of the platform's, of all merchants.
+SELECT count(*) FROM polls AS p
+JOIN movements AS m ON m.id = p.movement_id AND m.attempt = p.attempt
+WHERE m.provider = @provider AND m.mode = @mode AND m.state IN ('submitting', 'acknowledged', 'pending')
+    AND (m.connection_owner = 'platform' AND @platform::BOOL OR m.connection_owner <> 'platform' AND m.merchant_id = @merchant_id);
+
 -- name: OpenMovementsOfProvider :many
 -- By operation, of which there is something left to ask.
 SELECT m.operation, count(*) AS open
