@@ -232,6 +232,8 @@ const (
 	ReasonAmbiguous     = "ambiguous"
 	ReasonUnmatched     = "unmatched"
 	ReasonAlone         = "overridden_alone"
+	ReasonRefused       = "notifications_refused"
+	ReasonGone          = "callback_gone"
 	ReasonPlugin        = "plugin_down"
 	ReasonOutage        = "circuit_open"
 	ReasonPolicy        = "policy_refused"

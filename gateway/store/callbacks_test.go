@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -190,6 +191,36 @@ func TestOneOfTwoDispatchersWrites(t *testing.T) {
 		if want := attempt(c, "", time.Time{}); tries[0].Took != want.Took || !tries[0].At.Equal(want.At) ||
 			tries[0].Outcome != want.Outcome || tries[0].Status != 500 || tries[0].Fault != want.Fault || tries[0].Answer != want.Answer {
 			t.Errorf("kept %+v", tries[0])
+		}
+	}
+}
+
+// TestAGoneCallbackIsAnException: a receiver's 410 ends what is about money, and operators
+// learn of it in the same commit; of a test they do not.
+func TestAGoneCallbackIsAnException(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	e := callbackTo("https://shop.example:8443/cb?token=hidden")
+	paid := move(reserve(t, s, draft("INV/1")), movement.Succeeded)
+	paid.Callback = e
+	m := moved(t, s, paid)
+	for id, event := range map[movement.ID]movement.CallbackKey{m.ID: keyOf(e), {}: {Owner: owner, EventID: added(t, s, owner, epoch)}} {
+		listed := 0
+		if id == m.ID {
+			event.Owner, listed = m.Owner, 1
+		}
+		c := stored(t, s, event)
+		for range 2 { // of two replicas one writes
+			if _, err := s.RecordAttempt(t.Context(), attempt(c, movement.CallbackGone, time.Time{})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		x, err := s.ExceptionsOf(t.Context(), event.Owner, id.String())
+		if err != nil || len(x) != listed {
+			t.Errorf("of %s: %+v, %v", id, x, err)
+		}
+		if len(x) > 0 && (x[0].Reason != movement.ReasonGone || !strings.Contains(x[0].Detail, "shop.example:8443 has answered 410 to "+e.Event) || strings.Contains(x[0].Detail, "hidden")) {
+			t.Errorf("listed %+v", x[0])
 		}
 	}
 }

@@ -26,7 +26,7 @@ var values = map[string]string{
 	"reserved": "dicatat", "accepted": "diterima penyedia", "not_sent": "tidak terkirim", "overridden": "diputuskan operator", "errored": "galat penyedia", "routed": "dirutekan",
 	"prepared": "disiapkan", "switched": "dialihkan",
 	"our_account": "rekening kita", "fee_differs": "biaya berbeda", "unreadable": "tidak terbaca", "statement": "mutasi",
-	"overridden_alone": "diputuskan sendiri", "plugin_down": "plugin mati", "circuit_open": "pemutus sirkuit terbuka", "policy_refused": "kebijakan ditolak",
+	"overridden_alone": "diputuskan sendiri", "notifications_refused": "notifikasi ditolak", "callback_gone": "penerima callback menolak", "plugin_down": "plugin mati", "circuit_open": "pemutus sirkuit terbuka", "policy_refused": "kebijakan ditolak",
 }
 
 var words = map[string]string{

@@ -463,14 +463,24 @@ WITH tried AS (
     ) AS t
     WHERE callbacks.merchant_id = t.merchant_id AND callbacks.mode = t.mode AND callbacks.event_id = t.event_id
         AND callbacks.tries = t.tries AND callbacks.state = 'waiting'
-    RETURNING callbacks.merchant_id, callbacks.mode, callbacks.event_id, callbacks.tries,
-        t.at, t.took_ms, t.outcome, t.status, t.fault, t.answer
+    RETURNING callbacks.merchant_id, callbacks.mode, callbacks.event_id, callbacks.tries, callbacks.movement_id, callbacks.event,
+        callbacks.url, callbacks.state, t.at, t.took_ms, t.outcome, t.status, t.fault, t.answer
 ), kept AS (
     INSERT INTO callback_attempts (merchant_id, mode, event_id, attempt, at, took_ms, outcome, status, fault, answer)
     SELECT tried.merchant_id, tried.mode, tried.event_id, tried.tries, tried.at, tried.took_ms, tried.outcome, tried.status, tried.fault,
         tried.answer
     FROM tried
     RETURNING event_id
+), listed AS (
+    -- A merchant that ships by callbacks does not learn of its money any more.
+    INSERT INTO exceptions (merchant_id, mode, subject, reason, fact_id, provider, detail, at)
+    SELECT tried.merchant_id, tried.mode, tried.movement_id::TEXT, 'callback_gone', tried.event_id::TEXT || ', try ' || tried.tries::TEXT, '',
+        'the receiver at ' || split_part(tried.url, '/', 3) || ' has answered 410 to ' || tried.event ||
+        ', which ends it: its merchant is not told. Ask the merchant, and send it again: gerbang callback resend', tried.at
+    FROM tried
+    WHERE tried.state = 'gone' AND tried.movement_id <> '00000000-0000-0000-0000-000000000000'
+    ON CONFLICT (merchant_id, mode, subject, reason, fact_id) DO NOTHING
+    RETURNING subject
 )
 SELECT COALESCE(array_agg(event_id), '{}')::UUID[] AS written FROM tried
 `
