@@ -18,6 +18,7 @@ type Exception struct {
 	Provider   string     `json:"provider"`
 	Detail     string     `json:"detail"`
 	At         time.Time  `json:"at"`
+	Times      int64      `json:"times,omitempty"` // how often it has come since then, of one that is counted
 	ResolvedAt *time.Time `json:"resolved_at,omitempty"`
 	ResolvedBy string     `json:"resolved_by,omitempty"` // operators' names
 	Resolution string     `json:"resolution,omitempty"`

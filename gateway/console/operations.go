@@ -29,9 +29,13 @@ func (c *Console) listExceptions(x *call) (any, error) {
 }
 
 func exceptionDocument(e movement.Exception) adminapi.Exception {
+	detail, times := e.Detail, int64(0)
+	if e.Times > 1 {
+		detail, times = fmt.Sprintf("%d times: %s", e.Times, e.Detail), e.Times
+	}
 	return adminapi.Exception{
 		ID: exceptionID(e), MerchantID: e.Owner.MerchantID, Mode: e.Owner.Mode, Subject: e.Subject, Reason: e.Reason,
-		FactID: e.FactID, Provider: e.Provider, Detail: e.Detail, At: e.At,
+		FactID: e.FactID, Provider: e.Provider, Detail: detail, At: e.At, Times: times,
 		ResolvedAt: given(e.ResolvedAt), ResolvedBy: e.ResolvedBy, Resolution: e.Resolution,
 	}
 }

@@ -116,6 +116,9 @@ type Register interface {
 // exception stands already; Note counts what is said again.
 type Records interface {
 	AddException(ctx context.Context, x movement.Exception) (bool, error)
+	// CountException lists one that is counted, and says how often it has come.
+	CountException(ctx context.Context, x movement.Exception) (int64, error)
+	ResolveExceptions(ctx context.Context, now time.Time, owner movement.Owner, subject string, reasons []string, operator, resolution string) error
 	Note(ctx context.Context, now time.Time, m movement.Movement, event, detail string) error
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -56,6 +57,7 @@ func (l *Lifecycle) Notify(ctx context.Context, n Notification) (sdk.Acknowledge
 		// What could not be verified says nothing, whatever stands in it.
 		l.Log.WarnContext(ctx, "a notification was not taken", "merchant", string(c.MerchantID), "mode", string(c.Mode),
 			"provider", string(c.Provider), "status", ack.Status, "detail", ack.Detail)
+		l.refusedNotification(ctx, c, ack)
 		return ack, nil
 	}
 	for _, u := range ack.Updates {
@@ -63,8 +65,41 @@ func (l *Lifecycle) Notify(ctx context.Context, n Notification) (sdk.Acknowledge
 			return sdk.Acknowledgement{}, fault.From(err)
 		}
 	}
+	l.acceptedNotification(ctx, c)
 	return ack, nil
 }
+
+// refusedNotification counts a notification that a known connection's plugin refuses: a
+// token was rotated, a signature is wrong. What it would have told is found by asking, later;
+// nobody else learns that the provider has not been heard for hours. That it can't be
+// written is logged, and changes no answer: the provider sends it again.
+func (l *Lifecycle) refusedNotification(ctx context.Context, c tenants.Connection, ack sdk.Acknowledgement) {
+	times, err := l.Store.CountException(ctx, movement.Exception{
+		Owner: ownerOf(c), Subject: notificationsOf(c), Reason: movement.ReasonRefused, Provider: string(c.Provider), At: l.Now(),
+		Detail: fmt.Sprintf("the plugin refuses notifications of this connection, the last one with %d: %s. Compare the token or key that the provider signs with, and where it sends them, with the connection",
+			ack.Status, cmp.Or(Printable(ack.Detail), "no reason")),
+	})
+	if err != nil {
+		l.Log.ErrorContext(ctx, "an exception can't be written", "reason", movement.ReasonRefused, "provider", string(c.Provider), "error", err)
+	} else if times == 1 {
+		l.Log.WarnContext(ctx, "needs an operator", "reason", movement.ReasonRefused, "merchant", string(c.MerchantID), "mode", string(c.Mode), "provider", string(c.Provider))
+	}
+}
+
+// acceptedNotification ends what [Lifecycle.refusedNotification] has listed, on whichever
+// replica: one statement by the key, which changes nothing where nothing is listed.
+func (l *Lifecycle) acceptedNotification(ctx context.Context, c tenants.Connection) {
+	err := l.Store.ResolveExceptions(ctx, l.Now(), ownerOf(c), notificationsOf(c), []string{movement.ReasonRefused}, "gateway", "a notification was accepted again")
+	if err != nil {
+		l.Log.ErrorContext(ctx, "an exception can't be resolved", "reason", movement.ReasonRefused, "provider", string(c.Provider), "error", err)
+	}
+}
+
+func ownerOf(c tenants.Connection) movement.Owner {
+	return movement.Owner{MerchantID: string(c.MerchantID), Mode: string(c.Mode)}
+}
+
+func notificationsOf(c tenants.Connection) string { return "notifications of " + string(c.Provider) }
 
 // notified applies one verified update of a notification, after making sure that it
 // is about a movement of the very connection it came in on. One that names none of

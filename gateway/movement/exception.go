@@ -17,6 +17,8 @@ type Exception struct {
 	// Lasting says that it goes on until somebody mends it. Said again after it was
 	// resolved, it stands on the list again, numbered behind the fact.
 	Lasting bool
+	// Times is how often it has come, of one that is counted; else 0 or 1.
+	Times int64
 
 	ResolvedAt time.Time // zero while it is open
 	ResolvedBy string

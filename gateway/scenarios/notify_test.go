@@ -3,6 +3,7 @@ package scenarios
 import (
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -220,11 +221,64 @@ func TestNotifyUntaken(t *testing.T) {
 					if state := w.stored("A").State; state != before {
 						t.Errorf("it moved to %s", state)
 					}
+					if c.status == 401 {
+						w.wantListed(movement.ReasonRefused)
+						return
+					}
 					w.wantListed()
 				}
 			})
 		})
 	}
+}
+
+// TestRefusedNotificationsAreAnException: one for the connection, with how many there were and
+// the last reason, until one is accepted, on any replica. Refused ones begin it anew.
+func TestRefusedNotificationsAreAnException(t *testing.T) {
+	t.Parallel()
+	onBoth(t, payments, func(w *world) {
+		w.create("A")
+		connection, _ := w.account.Connection(tenants.Live, provider)
+		notify := func(on *Engine, status int, detail string) {
+			w.Helper()
+			w.up.ack.Status, w.up.ack.Detail, w.up.ack.Updates = status, detail, nil
+			if ack, err := on.notifyAt(w.Context(), provider, connection.NotifyToken); err != nil || ack.Status != status {
+				w.Errorf("acknowledged with %+v, %v", ack, err)
+			}
+		}
+		listed := func() (open []movement.Exception) {
+			for _, x := range w.entries() {
+				if x.ResolvedAt.IsZero() {
+					open = append(open, x)
+				}
+			}
+			return open
+		}
+		want := func(times int64, last string) {
+			w.Helper()
+			open := listed()
+			if len(open) != 1 || open[0].Reason != movement.ReasonRefused || open[0].Times != times || !strings.Contains(open[0].Detail, last) ||
+				open[0].Subject != "notifications of "+provider || open[0].Provider != provider {
+				w.Errorf("listed %+v, want %d times, %s", open, times, last)
+			}
+		}
+		other := w.replica(w.keeper)
+		notify(w.Engine, 200, "")
+		if open := listed(); len(open) != 0 {
+			w.Errorf("nothing was refused, and listed is %+v", open)
+		}
+		for n := range 30 {
+			notify([]*Engine{w.Engine, other}[n%2], 401, "the token differs "+strconv.Itoa(n))
+		}
+		want(30, "with 401: the token differs 29")
+		notify(other, 200, "")
+		if open := listed(); len(open) != 0 {
+			w.Errorf("one was accepted, and listed is %+v", open)
+		}
+		w.pass(time.Second)
+		notify(w.Engine, 403, "no signature")
+		want(1, "with 403: no signature")
+	})
 }
 
 // TestHostileWords: whatever a provider calls things, they can be kept.

@@ -100,6 +100,10 @@ func (o *outside) ReleaseAmount(_ context.Context, m movement.Movement) error {
 	return err
 }
 
+func (o *outside) CountException(_ context.Context, x movement.Exception) (int64, error) {
+	return ask(o, func(ctx context.Context) (int64, error) { return o.inner.CountException(ctx, x) })
+}
+
 func (o *outside) AddException(_ context.Context, x movement.Exception) (bool, error) {
 	return ask(o, func(ctx context.Context) (bool, error) { return o.inner.AddException(ctx, x) })
 }

@@ -36,6 +36,16 @@ func except(ctx context.Context, db dbsqlc.DBTX, head parts, a movement.Exceptio
 	return err == nil, err
 }
 
+// CountException lists an exception that is counted, with its last detail, and says how
+// often it has come since it was listed. One that was resolved begins anew.
+func (s *Store) CountException(ctx context.Context, a movement.Exception) (int64, error) {
+	times, err := s.queries.CountException(ctx, dbsqlc.CountExceptionParams{
+		MerchantID: a.Owner.MerchantID, Mode: a.Owner.Mode, Subject: a.Subject, Reason: a.Reason, FactID: a.FactID,
+		Provider: a.Provider, Detail: a.Detail, At: micro(a.At),
+	})
+	return times, wrap("count exception", err)
+}
+
 // CountExceptions is how many exceptions are open, by reason.
 func (s *Store) CountExceptions(ctx context.Context) (map[string]int64, error) {
 	rows, err := s.queries.CountExceptions(ctx)
@@ -63,7 +73,7 @@ func (s *Store) OpenExceptions(ctx context.Context, most int) ([]movement.Except
 		list[i] = movement.Exception{
 			Owner:   movement.Owner{MerchantID: row.MerchantID, Mode: row.Mode},
 			Subject: row.Subject, Reason: row.Reason, FactID: row.FactID,
-			Provider: row.Provider, Detail: row.Detail, At: row.At.UTC(),
+			Provider: row.Provider, Detail: row.Detail, At: row.At.UTC(), Times: row.Times,
 		}
 	}
 	return list, nil
@@ -92,7 +102,7 @@ func (s *Store) ExceptionsOf(ctx context.Context, owner movement.Owner, subject 
 	for i, row := range rows {
 		entries[i] = movement.Exception{
 			Owner: owner, Subject: row.Subject, Reason: row.Reason, FactID: row.FactID,
-			Provider: row.Provider, Detail: row.Detail, At: row.At.UTC(), ResolvedAt: orZero(row.ResolvedAt),
+			Provider: row.Provider, Detail: row.Detail, At: row.At.UTC(), ResolvedAt: orZero(row.ResolvedAt), Times: row.Times,
 		}
 		if row.ResolvedBy != nil && row.Resolution != nil {
 			entries[i].ResolvedBy, entries[i].Resolution = *row.ResolvedBy, *row.Resolution

@@ -17,7 +17,7 @@ import (
 func fact(subject, reason, id string) movement.Exception {
 	return movement.Exception{
 		Owner: movement.Owner{MerchantID: "mer_1", Mode: "live"}, Subject: subject, Reason: reason, FactID: id,
-		Provider: "payments", Detail: "agreed on 100, the provider says 90", At: epoch,
+		Provider: "payments", Detail: "agreed on 100, the provider says 90", Times: 1, At: epoch,
 	}
 }
 

@@ -10,6 +10,45 @@ import (
 	"time"
 )
 
+const countException = `-- name: CountException :one
+INSERT INTO exceptions (merchant_id, mode, subject, reason, fact_id, provider, detail, at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+ON CONFLICT (merchant_id, mode, subject, reason, fact_id) DO UPDATE SET
+    detail = excluded.detail, at = CASE WHEN exceptions.resolved_at IS NULL THEN exceptions.at ELSE excluded.at END,
+    times = CASE WHEN exceptions.resolved_at IS NULL THEN exceptions.times + 1 ELSE 1 END,
+    resolved_at = NULL, resolved_by = NULL, resolution = NULL
+RETURNING times
+`
+
+type CountExceptionParams struct {
+	MerchantID string
+	Mode       string
+	Subject    string
+	Reason     string
+	FactID     string
+	Provider   string
+	Detail     string
+	At         time.Time
+}
+
+// Lists an exception that is counted, with the last word on it. One that was resolved
+// begins anew.
+func (q *Queries) CountException(ctx context.Context, arg CountExceptionParams) (int64, error) {
+	row := q.db.QueryRow(ctx, countException,
+		arg.MerchantID,
+		arg.Mode,
+		arg.Subject,
+		arg.Reason,
+		arg.FactID,
+		arg.Provider,
+		arg.Detail,
+		arg.At,
+	)
+	var times int64
+	err := row.Scan(&times)
+	return times, err
+}
+
 const countExceptions = `-- name: CountExceptions :many
 SELECT reason, count(*) AS entries FROM exceptions
 WHERE resolved_at IS NULL
@@ -43,7 +82,7 @@ func (q *Queries) CountExceptions(ctx context.Context) ([]CountExceptionsRow, er
 }
 
 const exceptionsOf = `-- name: ExceptionsOf :many
-SELECT merchant_id, mode, subject, reason, fact_id, provider, detail, at, resolved_at, resolved_by, resolution FROM exceptions
+SELECT merchant_id, mode, subject, reason, fact_id, provider, detail, at, resolved_at, resolved_by, resolution, times FROM exceptions
 WHERE merchant_id = $1 AND mode = $2 AND subject = $3
 ORDER BY at, reason, fact_id
 `
@@ -75,6 +114,7 @@ func (q *Queries) ExceptionsOf(ctx context.Context, arg ExceptionsOfParams) ([]E
 			&i.ResolvedAt,
 			&i.ResolvedBy,
 			&i.Resolution,
+			&i.Times,
 		); err != nil {
 			return nil, err
 		}
@@ -87,10 +127,10 @@ func (q *Queries) ExceptionsOf(ctx context.Context, arg ExceptionsOfParams) ([]E
 }
 
 const openExceptions = `-- name: OpenExceptions :many
-SELECT found.merchant_id, found.mode, found.subject, found.reason, found.fact_id, found.provider, found.detail, found.at
+SELECT found.merchant_id, found.mode, found.subject, found.reason, found.fact_id, found.provider, found.detail, found.at, found.times
 FROM (SELECT unnest($1::TEXT[]) AS shard) AS s
 CROSS JOIN LATERAL (
-    SELECT e.merchant_id, e.mode, e.subject, e.reason, e.fact_id, e.provider, e.detail, e.at FROM exceptions AS e
+    SELECT e.merchant_id, e.mode, e.subject, e.reason, e.fact_id, e.provider, e.detail, e.at, e.times FROM exceptions AS e
     WHERE left(md5(e.merchant_id), 1) = s.shard AND e.resolved_at IS NULL
     ORDER BY e.at DESC
     LIMIT $2
@@ -113,6 +153,7 @@ type OpenExceptionsRow struct {
 	Provider   string
 	Detail     string
 	At         time.Time
+	Times      int64
 }
 
 // The newest of each shard by the index, and of these the newest.
@@ -134,6 +175,7 @@ func (q *Queries) OpenExceptions(ctx context.Context, arg OpenExceptionsParams) 
 			&i.Provider,
 			&i.Detail,
 			&i.At,
+			&i.Times,
 		); err != nil {
 			return nil, err
 		}

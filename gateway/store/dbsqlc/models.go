@@ -128,6 +128,7 @@ type Exception struct {
 	ResolvedAt *time.Time
 	ResolvedBy *string
 	Resolution *string
+	Times      int64
 }
 
 type History struct {

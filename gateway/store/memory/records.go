@@ -23,6 +23,23 @@ func (s *Store) AddException(_ context.Context, x movement.Exception) (bool, err
 	return s.renew(x), nil
 }
 
+// CountException lists an exception that is counted. One that was resolved begins anew.
+func (s *Store) CountException(_ context.Context, x movement.Exception) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x.At = micro(x.At)
+	if s.list(x) {
+		return 1, nil
+	}
+	i := slices.IndexFunc(s.exceptions, func(y movement.Exception) bool { return sameException(x, y) })
+	if y := s.exceptions[i]; y.ResolvedAt.IsZero() {
+		x.At, x.Times = y.At, y.Times
+	}
+	x.Lasting, x.Times = false, x.Times+1
+	s.exceptions[i] = x
+	return x.Times, nil
+}
+
 func sameException(a, b movement.Exception) bool {
 	return a.Owner == b.Owner && a.Subject == b.Subject && a.Reason == b.Reason && a.FactID == b.FactID
 }
@@ -32,7 +49,7 @@ func (s *Store) list(x movement.Exception) bool {
 	if slices.ContainsFunc(s.exceptions, func(y movement.Exception) bool { return sameException(x, y) }) {
 		return false
 	}
-	x.Lasting = false // of the request, not of what is kept
+	x.Lasting, x.Times = false, 1 // of the request, not of what is kept
 	s.exceptions = append(s.exceptions, x)
 	return true
 }

@@ -6,10 +6,10 @@ ORDER BY reason;
 
 -- name: OpenExceptions :many
 -- The newest of each shard by the index, and of these the newest.
-SELECT found.merchant_id, found.mode, found.subject, found.reason, found.fact_id, found.provider, found.detail, found.at
+SELECT found.merchant_id, found.mode, found.subject, found.reason, found.fact_id, found.provider, found.detail, found.at, found.times
 FROM (SELECT unnest(@shards::TEXT[]) AS shard) AS s
 CROSS JOIN LATERAL (
-    SELECT e.merchant_id, e.mode, e.subject, e.reason, e.fact_id, e.provider, e.detail, e.at FROM exceptions AS e
+    SELECT e.merchant_id, e.mode, e.subject, e.reason, e.fact_id, e.provider, e.detail, e.at, e.times FROM exceptions AS e
     WHERE left(md5(e.merchant_id), 1) = s.shard AND e.resolved_at IS NULL
     ORDER BY e.at DESC
     LIMIT @most
@@ -18,9 +18,20 @@ ORDER BY found.at DESC
 LIMIT @most;
 
 -- name: ExceptionsOf :many
-SELECT merchant_id, mode, subject, reason, fact_id, provider, detail, at, resolved_at, resolved_by, resolution FROM exceptions
+SELECT merchant_id, mode, subject, reason, fact_id, provider, detail, at, resolved_at, resolved_by, resolution, times FROM exceptions
 WHERE merchant_id = @merchant_id AND mode = @mode AND subject = @subject
 ORDER BY at, reason, fact_id;
+
+-- name: CountException :one
+-- Lists an exception that is counted, with the last word on it. One that was resolved
+-- begins anew.
+INSERT INTO exceptions (merchant_id, mode, subject, reason, fact_id, provider, detail, at)
+VALUES (@merchant_id, @mode, @subject, @reason, @fact_id, @provider, @detail, @at)
+ON CONFLICT (merchant_id, mode, subject, reason, fact_id) DO UPDATE SET
+    detail = excluded.detail, at = CASE WHEN exceptions.resolved_at IS NULL THEN exceptions.at ELSE excluded.at END,
+    times = CASE WHEN exceptions.resolved_at IS NULL THEN exceptions.times + 1 ELSE 1 END,
+    resolved_at = NULL, resolved_by = NULL, resolution = NULL
+RETURNING times;
 
 -- name: ResolveExceptions :exec
 UPDATE exceptions SET resolved_at = @now::TIMESTAMPTZ, resolved_by = @operator::TEXT, resolution = @resolution::TEXT

@@ -31,6 +31,7 @@ type Writes interface {
 	Miss(ctx context.Context, m movement.Movement, next time.Time) (int, error)
 	ReleaseAmount(ctx context.Context, m movement.Movement) error
 	AddException(ctx context.Context, x movement.Exception) (bool, error)
+	CountException(ctx context.Context, x movement.Exception) (int64, error)
 	ResolveException(ctx context.Context, now time.Time, x movement.Exception, operator, resolution string) error
 	ResolveExceptions(ctx context.Context, now time.Time, owner movement.Owner, subject string, reasons []string, operator, resolution string) error
 	Note(ctx context.Context, now time.Time, m movement.Movement, event, detail string) error
