@@ -17,22 +17,22 @@ func TestStatusAnswer(t *testing.T) {
 		w.create("A", "metadata", map[string]any{"note": "1"})
 		at := func(d time.Duration) string { return start.Add(d).UTC().Format(time.RFC3339) }
 		theirs := w.stored("A").ProviderReference
-		want := func(status string, updated time.Duration, more string) {
+		want := func(status string, updated time.Duration, arrived, more string) {
 			t.Helper()
-			expected := `{"external_id":"A","status":"` + status + `","amount":10000,"payer_email":"payer@shop.example","metadata":{"note":"1"},"created_at":"` +
+			expected := `{"external_id":"A","status":"` + status + `","amount":10000,"payer_email":"payer@shop.example","metadata":{"note":"1"}` + arrived + `,"created_at":"` +
 				at(0) + `","updated_at":"` + at(updated) + `","provider_reference":"` + theirs + `"` + more + `}`
 			if s := w.status("A"); s.data != expected || s.replayed {
 				t.Errorf("got  %s %v\nwant %s", s.data, s.err, expected)
 			}
 		}
-		want("PENDING", 0, "")
+		want("PENDING", 0, "", "")
 		w.pass(time.Minute)
 		w.want(w.cancel("A"), "EXPIRED")
-		want("EXPIRED", time.Minute, "")
+		want("EXPIRED", time.Minute, "", "")
 		w.pass(time.Minute)
 		m := w.stored("A")
 		w.hear(w.up.pay(m.UpstreamReference(), "p"))
-		want("EXPIRED", 2*time.Minute, `,"paid_late_at":"`+at(2*time.Minute)+`"`)
+		want("EXPIRED", 2*time.Minute, `,"paid_amount":10000`, `,"paid_late_at":"`+at(2*time.Minute)+`"`)
 		w.want(w.status("B"), "NOT_FOUND no never")
 	})
 }
