@@ -434,6 +434,14 @@ func (g *gate) AddException(ctx context.Context, x movement.Exception) (bool, er
 	})
 }
 
+func (g *gate) CountException(ctx context.Context, x movement.Exception) (int64, error) {
+	return write(ctx, g, "count "+x.Reason+" of "+x.Subject, func() (int64, error) { return g.Store.CountException(ctx, x) })
+}
+
+func (g *gate) Claim(ctx context.Context, c movement.Claim) (movement.Claim, error) {
+	return write(ctx, g, "claim of "+c.Operator+" on "+g.w.books.name(c.Movement), func() (movement.Claim, error) { return g.Store.Claim(ctx, c) })
+}
+
 func (g *gate) ResolveExceptions(ctx context.Context, now time.Time, owner movement.Owner, subject string, reasons []string, operator, resolution string) error {
 	_, err := write(ctx, g, "resolve exceptions of "+g.w.books.subject(subject), func() (nothing, error) {
 		return nothing{}, g.Store.ResolveExceptions(ctx, now, owner, subject, reasons, operator, resolution)

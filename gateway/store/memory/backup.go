@@ -13,7 +13,7 @@ func (s *Store) Copy() *Store {
 	defer s.mu.Unlock()
 	kept := &Store{
 		Draw: s.Draw, movements: map[movement.Key]*movement.Movement{}, ids: map[movement.ID]*movement.Movement{},
-		history: cloned(s.history), notes: cloned(s.notes), exceptions: slices.Clone(s.exceptions), overrides: maps.Clone(s.overrides),
+		history: cloned(s.history), notes: cloned(s.notes), exceptions: slices.Clone(s.exceptions), overrides: maps.Clone(s.overrides), claims: maps.Clone(s.claims),
 		callbacks: slices.Clone(s.callbacks), written: maps.Clone(s.written), mails: slices.Clone(s.mails),
 		balances: maps.Clone(s.balances), postings: slices.Clone(s.postings), usage: maps.Clone(s.usage), marks: maps.Clone(s.marks), amounts: maps.Clone(s.amounts),
 		statements: copies(s.statements), lines: copies(s.lines),
