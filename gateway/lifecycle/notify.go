@@ -151,7 +151,7 @@ func (l *Lifecycle) notified(ctx context.Context, c tenants.Connection, u sdk.St
 	case err == nil && now.anotherAccount(m):
 		return l.ofAnother(ctx, m, now, f, u.Status)
 	case !op.Rules.Signed, len(f.Returns) > 0 && m.State.Open():
-		return l.hinted(ctx, op, m, now)
+		return l.hinted(ctx, op, m, now, f)
 	}
 	_, err = l.Apply(ctx, op, m, f)
 	return err
@@ -167,8 +167,9 @@ func (l *Lifecycle) ofAnother(ctx context.Context, m movement.Movement, c Connec
 }
 
 // hinted asks the provider about a movement of which a notification tells what it does not
-// prove. One that the provider does not answer for is asked about again soon.
-func (l *Lifecycle) hinted(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection) error {
+// prove. One that the provider does not answer for is asked about again soon; of one that
+// has ended nobody asks again, so that is an exception.
+func (l *Lifecycle) hinted(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection, f movement.Fact) error {
 	if m.Version != 0 { // there is something to ask
 		seen, err := l.Poll(ctx, op, m, c)
 		told := seen.State != m.State || seen.Sequence != m.Sequence
@@ -183,6 +184,12 @@ func (l *Lifecycle) hinted(ctx context.Context, op *catalog.Operation, m movemen
 	}
 	update := l.lookup(ctx, op, m, c, l.Now())
 	if update.Status == sdk.StatusUnknown {
+		if err := l.List(ctx, m, movement.Cause{
+			Reason: movement.ReasonContradiction, FactID: "not asked " + f.EventID,
+			Detail: "it is " + string(m.State) + ", a notification tells otherwise, and the provider could not be asked: " + Printable(update.Detail),
+		}); err != nil {
+			return err
+		}
 		return fault.New(fault.ProviderUnavailable, "The notification can't be taken now.").Because(errors.New(update.Detail)) // it is sent again
 	}
 	_, err := l.weigh(ctx, op, m, c, update, time.Time{})

@@ -60,7 +60,7 @@ func (m *Manifest) checkAfterwards(faults *Faults) {
 	}
 	switch after := m.LookupsAfterSuccess; {
 	case len(after) == 0:
-	case m.Lookup != LookupRead:
+	case m.Lookup == LookupResubmit, m.Lookup == LookupNone:
 		faults.add("/lookups_after_success", "needs lookup read: any other lookup is the same request again")
 	case len(after) > mostAfterwards, !slices.IsSorted(after), after[0] < Duration(time.Minute), after[len(after)-1] > longestAfterwards:
 		faults.add("/lookups_after_success", "must be at most %d times after the success, each longer than the one before, from 1m to a year", mostAfterwards)
