@@ -73,9 +73,9 @@ func (r *Reconciler) assign(ctx context.Context, a Assignment) (Assigned, error)
 		given, err = lifecycle.Persist(ctx, r.Patience, func(ctx context.Context) (bool, error) {
 			return r.lines.Assign(ctx, r.Now(), seen, m.ID, a.Operator, a.Reason)
 		})
-	}
-	if err != nil {
-		return Assigned{}, err
+		if err != nil {
+			return Assigned{}, err
+		}
 	}
 	now, err := r.lines.Line(ctx, a.Account, a.Payment)
 	switch {

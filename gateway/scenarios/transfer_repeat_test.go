@@ -56,9 +56,9 @@ func (w *world) wantDuplicate(a said, id, status string, moved int) {
 		return
 	}
 	data, _ := json.Marshal(a.err.Data)
-	named, m := "", movement.Movement{}
+	named := ""
 	if parsed, err := movement.ParseID(id); err == nil {
-		m, err = w.keeper.MovementByID(w.Context(), parsed)
+		m, err := w.keeper.MovementByID(w.Context(), parsed)
 		if err != nil {
 			w.Fatal(err)
 		}
