@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"time"
 
@@ -62,6 +63,9 @@ func hasAllOfABucket(page []movement.Callback, each int) bool {
 // RecordAttempt writes a try. It is false when another replica has written one
 // since the callback was read; the receiver then got the event twice.
 func (s *Store) RecordAttempt(ctx context.Context, a movement.CallbackAttempt) (bool, error) {
+	if err := s.listGone(ctx, a); err != nil {
+		return false, wrap("callback attempt", err)
+	}
 	written, err := s.writing(a.Callback.EventID).RecordAttempts(ctx, attemptsOf(a))
 	return len(written) == 1, wrap("callback attempt", err)
 }
@@ -70,6 +74,9 @@ func (s *Store) RecordAttempt(ctx context.Context, a movement.CallbackAttempt) (
 // RecordAttempt would. An error says that none is written, or that nobody knows: where one
 // row is locked, none is, and each is to be written by itself.
 func (s *Store) RecordAttempts(ctx context.Context, all []movement.CallbackAttempt) ([]bool, error) {
+	if err := s.listGone(ctx, all...); err != nil {
+		return nil, wrap("callback attempts", err)
+	}
 	leave, err := s.writer.place(ctx)
 	if err != nil {
 		return nil, wrap("callback attempts", err)
@@ -84,6 +91,30 @@ func (s *Store) RecordAttempts(ctx context.Context, all []movement.CallbackAttem
 		ours[i] = slices.Contains(written, a.Callback.EventID)
 	}
 	return ours, nil
+}
+
+// listGone makes an exception of each try that ends a callback about money by a 410: its
+// merchant does not learn of that. It is listed first, and once: a try that is not written
+// after that is made, and listed, again.
+func (s *Store) listGone(ctx context.Context, all ...movement.CallbackAttempt) error {
+	for _, a := range all {
+		c := a.Callback
+		if a.Then != movement.CallbackGone || c.MovementID == (movement.ID{}) {
+			continue
+		}
+		receiver := "its address"
+		if at, err := url.Parse(c.URL); err == nil {
+			receiver = at.Host
+		}
+		_, err := s.AddException(ctx, movement.Exception{
+			Owner: c.Owner, Subject: c.MovementID.String(), Reason: movement.ReasonGone, FactID: fmt.Sprintf("%s, try %d", c.EventID, c.Tries+1), At: a.At,
+			Detail: "the receiver at " + receiver + " has answered 410 to " + c.Event + ", which ends it: its merchant is not told. Ask the merchant, and send it again: gerbang callback resend",
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func attemptsOf(all ...movement.CallbackAttempt) dbsqlc.RecordAttemptsParams {

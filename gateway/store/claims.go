@@ -41,7 +41,7 @@ func (s *Store) Claim(ctx context.Context, c movement.Claim) (movement.Claim, er
 		if stands.Alone, err = claimAlone(ctx, tx, c); err != nil || stands.Alone {
 			return err
 		}
-		if err := putClaim(ctx, tx, stands); err != nil {
+		if err := writeClaim(ctx, tx, roomForAny, stands, 0); err != nil {
 			return err
 		}
 		return auditClaim(ctx, tx, c, "claim.propose")
@@ -61,19 +61,16 @@ func claimAlone(ctx context.Context, tx pgx.Tx, c movement.Claim) (bool, error) 
 	if err != nil || !c.Fits(money.Amount(alone.Amount)) {
 		return false, err
 	}
-	rows, err := q.CountClaim(ctx, dbsqlc.CountClaimParams{Operator: c.Operator, MerchantID: c.Owner.MerchantID, Mode: c.Owner.Mode, Times: alone.Times + 1})
-	if err := found(rows, err); err != nil {
-		return false, err
-	}
 	c.Alone = true
-	return true, putClaim(ctx, tx, c)
+	return true, writeClaim(ctx, tx, roomForAlone, c, alone.Times)
 }
 
-func putClaim(ctx context.Context, tx pgx.Tx, c movement.Claim) error {
-	return found(dbsqlc.New(tx).PutClaim(ctx, dbsqlc.PutClaimParams{
-		MerchantID: c.Owner.MerchantID, Mode: c.Owner.Mode, Subject: c.Subject, MovementID: uuid.UUID(c.Movement), Payment: c.Payment,
-		Operator: c.Operator, Amount: int64(c.Amount), Reason: c.Reason, At: micro(c.At), Alone: c.Alone,
-	}))
+func writeClaim(ctx context.Context, tx pgx.Tx, room parts, c movement.Claim, aloneBefore int64) error {
+	var subject string
+	return notFound(only(ctx, tx, room|putClaim, &write{
+		owner: c.Owner, subject: c.Subject, id: uuid.UUID(c.Movement), operator: c.Operator, amount: c.Amount, reason: c.Reason, now: micro(c.At),
+		claim: &c, aloneBefore: aloneBefore,
+	}, &subject))
 }
 
 func confirmClaim(ctx context.Context, tx pgx.Tx, c movement.Claim) error {

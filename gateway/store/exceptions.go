@@ -39,11 +39,18 @@ func except(ctx context.Context, db dbsqlc.DBTX, head parts, a movement.Exceptio
 // CountException lists an exception that is counted, with its last detail, and says how
 // often it has come since it was listed. One that was resolved begins anew.
 func (s *Store) CountException(ctx context.Context, a movement.Exception) (int64, error) {
-	times, err := s.queries.CountException(ctx, dbsqlc.CountExceptionParams{
-		MerchantID: a.Owner.MerchantID, Mode: a.Owner.Mode, Subject: a.Subject, Reason: a.Reason, FactID: a.FactID,
-		Provider: a.Provider, Detail: a.Detail, At: micro(a.At),
-	})
-	return times, wrap("count exception", err)
+	for {
+		times, err := s.queries.CountException(ctx, dbsqlc.CountExceptionParams{
+			MerchantID: a.Owner.MerchantID, Mode: a.Owner.Mode, Subject: a.Subject, Reason: a.Reason, FactID: a.FactID,
+			Detail: a.Detail, At: micro(a.At),
+		})
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return times, wrap("count exception", err)
+		}
+		if fresh, err := except(ctx, s.pool, oneException, a); fresh || err != nil {
+			return 1, wrap("count exception", err)
+		} // another replica was faster
+	}
 }
 
 // CountExceptions is how many exceptions are open, by reason.

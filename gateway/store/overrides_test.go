@@ -45,6 +45,7 @@ func inShort(d movement.Override) string {
 func TestOverrides(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
+	insert(t, s, owner.MerchantID)
 	for name, steps := range map[string][][2]string{ // what is said, and what stands then; "no" is refused
 		"confirmed":                {{"ayu success", "ayu success"}, {"budi success", "ayu success budi"}, {"citra success", "ayu success budi"}, {"citra failed!", "no"}},
 		"proposed twice":           {{"ayu failed", "ayu failed"}, {"ayu failed", "ayu failed"}, {"budi failed", "ayu failed budi"}},

@@ -36,7 +36,8 @@ type write struct {
 	callback      *movement.CallbackEvent
 	mail          *movement.Mail
 	posted        ledger.Transaction
-	aloneBefore   int64 // how often the operator had posted alone
+	claim         *movement.Claim
+	aloneBefore   int64 // how often the operator had claimed alone
 	usage         usage
 	drawn         drawnAmounts
 
@@ -171,14 +172,16 @@ var parameters = map[string]parameter{
 	"matches":       {"JSONB", func(w *write) any { return w.matches }},
 	"payments":      {"TEXT[]", func(w *write) any { return w.payments }},
 
-	"subject":      {"TEXT", func(w *write) any { return w.subject }},
-	"reason":       {"TEXT", func(w *write) any { return w.reason }},
-	"fact_id":      {"TEXT", func(w *write) any { return w.factID }},
-	"alone_before": {"INT8", func(w *write) any { return w.aloneBefore }},
-	"operator":     {"TEXT", func(w *write) any { return w.operator }},
-	"action":       {"TEXT", func(w *write) any { return w.action }},
-	"origin":       {"TEXT", func(w *write) any { return string(w.origin) }},
-	"audit_id":     {"UUID", func(w *write) any { return [16]byte(w.audit) }},
+	"subject":         {"TEXT", func(w *write) any { return w.subject }},
+	"reason":          {"TEXT", func(w *write) any { return w.reason }},
+	"fact_id":         {"TEXT", func(w *write) any { return w.factID }},
+	"claimed_payment": {"TEXT", func(w *write) any { return w.claim.Payment }},
+	"claimed_alone":   {"BOOL", func(w *write) any { return w.claim.Alone }},
+	"alone_before":    {"INT8", func(w *write) any { return w.aloneBefore }},
+	"operator":        {"TEXT", func(w *write) any { return w.operator }},
+	"action":          {"TEXT", func(w *write) any { return w.action }},
+	"origin":          {"TEXT", func(w *write) any { return string(w.origin) }},
+	"audit_id":        {"UUID", func(w *write) any { return [16]byte(w.audit) }},
 }
 
 // someID is an id, or nil for none.

@@ -44,6 +44,7 @@ const (
 	assignLine
 	loseLine
 	matchLines
+	putClaim
 	putAdjustment
 	decideAdjustment
 	ofOwner
@@ -86,6 +87,7 @@ var fragments = []struct{ file, as, returns string }{
 	{"line_assigned", "assigned", "payment"},
 	{"line_lost", "changed", ""},
 	{"lines_matched", "changed", "payment"},
+	{"claim", "changed", "subject"},
 	{"adjustment", "changed", "id"},
 	{"adjustment_decided", "changed", "id"},
 	{"owner", "changed", ""},
@@ -121,6 +123,8 @@ func composed() []parts {
 		assignLine,
 		assignLine | loseLine | logHistory,
 		matchLines | addException,
+		roomForAny | putClaim,
+		roomForAlone | putClaim,
 		roomForAny | putAdjustment | writeAudit,
 		roomForAlone | putAdjustment | writeAudit | changeBalance | postTransaction,
 		decideAdjustment | writeAudit,

@@ -471,16 +471,6 @@ WITH tried AS (
         tried.answer
     FROM tried
     RETURNING event_id
-), listed AS (
-    -- A merchant that ships by callbacks does not learn of its money any more.
-    INSERT INTO exceptions (merchant_id, mode, subject, reason, fact_id, provider, detail, at)
-    SELECT tried.merchant_id, tried.mode, tried.movement_id::TEXT, 'callback_gone', tried.event_id::TEXT || ', try ' || tried.tries::TEXT, '',
-        'the receiver at ' || split_part(tried.url, '/', 3) || ' has answered 410 to ' || tried.event ||
-        ', which ends it: its merchant is not told. Ask the merchant, and send it again: gerbang callback resend', tried.at
-    FROM tried
-    WHERE tried.state = 'gone' AND tried.movement_id <> '00000000-0000-0000-0000-000000000000'
-    ON CONFLICT (merchant_id, mode, subject, reason, fact_id) DO NOTHING
-    RETURNING subject
 )
 SELECT COALESCE(array_agg(event_id), '{}')::UUID[] AS written FROM tried
 `

@@ -11,38 +11,35 @@ import (
 )
 
 const countException = `-- name: CountException :one
-INSERT INTO exceptions (merchant_id, mode, subject, reason, fact_id, provider, detail, at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-ON CONFLICT (merchant_id, mode, subject, reason, fact_id) DO UPDATE SET
-    detail = excluded.detail, at = CASE WHEN exceptions.resolved_at IS NULL THEN exceptions.at ELSE excluded.at END,
-    times = CASE WHEN exceptions.resolved_at IS NULL THEN exceptions.times + 1 ELSE 1 END,
+UPDATE exceptions SET
+    detail = $1, at = CASE WHEN resolved_at IS NULL THEN at ELSE $2 END,
+    times = CASE WHEN resolved_at IS NULL THEN times + 1 ELSE 1 END,
     resolved_at = NULL, resolved_by = NULL, resolution = NULL
+WHERE merchant_id = $3 AND mode = $4 AND subject = $5 AND reason = $6 AND fact_id = $7
 RETURNING times
 `
 
 type CountExceptionParams struct {
+	Detail     string
+	At         time.Time
 	MerchantID string
 	Mode       string
 	Subject    string
 	Reason     string
 	FactID     string
-	Provider   string
-	Detail     string
-	At         time.Time
 }
 
-// Lists an exception that is counted, with the last word on it. One that was resolved
+// Counts an exception that is there, with the last detail of it. One that was resolved
 // begins anew.
 func (q *Queries) CountException(ctx context.Context, arg CountExceptionParams) (int64, error) {
 	row := q.db.QueryRow(ctx, countException,
+		arg.Detail,
+		arg.At,
 		arg.MerchantID,
 		arg.Mode,
 		arg.Subject,
 		arg.Reason,
 		arg.FactID,
-		arg.Provider,
-		arg.Detail,
-		arg.At,
 	)
 	var times int64
 	err := row.Scan(&times)

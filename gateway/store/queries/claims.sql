@@ -15,21 +15,6 @@ SELECT
         WHERE c.merchant_id = @merchant_id AND c.mode = @mode AND c.operator = @operator AND c.at > @since::TIMESTAMPTZ AND c.alone
     ), 0))::INT8 AS amount;
 
--- name: CountClaim :execrows
--- Counts a claim that an operator makes alone, if it is the next.
-INSERT INTO adjusted_alone (requested_by, merchant_id, mode, times)
-VALUES (@operator, @merchant_id, @mode, @times)
-ON CONFLICT (requested_by, merchant_id, mode) DO UPDATE SET times = excluded.times
-WHERE adjusted_alone.times = excluded.times - 1;
-
--- name: PutClaim :execrows
--- Claims, alone or for another operator to confirm. What is made stays.
-INSERT INTO claims (merchant_id, mode, subject, movement_id, payment, operator, amount, reason, at, alone)
-VALUES (@merchant_id, @mode, @subject, @movement_id, @payment, @operator, @amount, @reason, @at, @alone)
-ON CONFLICT (merchant_id, mode, subject) DO UPDATE SET
-    operator = excluded.operator, amount = excluded.amount, reason = excluded.reason, at = excluded.at, alone = excluded.alone
-WHERE claims.confirmed_by IS NULL AND NOT claims.alone;
-
 -- name: ConfirmClaim :execrows
 UPDATE claims SET confirmed_by = @operator::TEXT, confirmed_at = @at::TIMESTAMPTZ
 WHERE merchant_id = @merchant_id AND mode = @mode AND subject = @subject AND operator <> @operator::TEXT

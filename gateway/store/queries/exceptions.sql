@@ -23,14 +23,13 @@ WHERE merchant_id = @merchant_id AND mode = @mode AND subject = @subject
 ORDER BY at, reason, fact_id;
 
 -- name: CountException :one
--- Lists an exception that is counted, with the last word on it. One that was resolved
+-- Counts an exception that is there, with the last detail of it. One that was resolved
 -- begins anew.
-INSERT INTO exceptions (merchant_id, mode, subject, reason, fact_id, provider, detail, at)
-VALUES (@merchant_id, @mode, @subject, @reason, @fact_id, @provider, @detail, @at)
-ON CONFLICT (merchant_id, mode, subject, reason, fact_id) DO UPDATE SET
-    detail = excluded.detail, at = CASE WHEN exceptions.resolved_at IS NULL THEN exceptions.at ELSE excluded.at END,
-    times = CASE WHEN exceptions.resolved_at IS NULL THEN exceptions.times + 1 ELSE 1 END,
+UPDATE exceptions SET
+    detail = @detail, at = CASE WHEN resolved_at IS NULL THEN at ELSE @at END,
+    times = CASE WHEN resolved_at IS NULL THEN times + 1 ELSE 1 END,
     resolved_at = NULL, resolved_by = NULL, resolution = NULL
+WHERE merchant_id = @merchant_id AND mode = @mode AND subject = @subject AND reason = @reason AND fact_id = @fact_id
 RETURNING times;
 
 -- name: ResolveExceptions :exec
