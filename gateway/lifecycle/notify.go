@@ -150,6 +150,8 @@ func (l *Lifecycle) notified(ctx context.Context, c tenants.Connection, u sdk.St
 		return err
 	case err == nil && now.anotherAccount(m):
 		return l.ofAnother(ctx, m, now, f, u.Status)
+	case !op.Rules.Signed && f.NamesAnother(m) != "": // a lookup is about the one that we know
+		return l.List(ctx, m, movement.Cause{Reason: movement.ReasonContradiction, FactID: f.EventID, Detail: f.NamesAnother(m)})
 	case !op.Rules.Signed, len(f.Returns) > 0 && m.State.Open():
 		return l.hinted(ctx, op, m, now, f)
 	}
@@ -171,7 +173,10 @@ func (l *Lifecycle) ofAnother(ctx context.Context, m movement.Movement, c Connec
 // has ended nobody asks again, so that is an exception.
 func (l *Lifecycle) hinted(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection, f movement.Fact) error {
 	if m.Version != 0 { // there is something to ask
-		seen, err := l.Poll(ctx, op, m, c)
+		if _, over, err := l.decided(ctx, op, m); over || err != nil {
+			return err
+		}
+		seen, err := l.ask(ctx, op, m, c, true)
 		told := seen.State != m.State || seen.Sequence != m.Sequence
 		soon := l.Now().Add(op.Rules.Pace.Every)
 		if err == nil && !told && seen.Version != 0 && seen.Misses == 0 && (seen.DueAt.IsZero() || seen.DueAt.After(soon)) {
@@ -192,7 +197,7 @@ func (l *Lifecycle) hinted(ctx context.Context, op *catalog.Operation, m movemen
 		}
 		return fault.New(fault.ProviderUnavailable, "The notification can't be taken now.").Because(errors.New(update.Detail)) // it is sent again
 	}
-	_, err := l.weigh(ctx, op, m, c, update, time.Time{})
+	_, err := l.weigh(ctx, op, m, c, update, time.Time{}, true)
 	return err
 }
 

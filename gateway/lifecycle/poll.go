@@ -32,10 +32,11 @@ func (l *Lifecycle) Poll(ctx context.Context, op *catalog.Operation, m movement.
 	if seen, over, err := l.decided(ctx, op, m); over || err != nil {
 		return seen, err
 	}
-	return l.ask(ctx, op, m, c)
+	return l.ask(ctx, op, m, c, false)
 }
 
-func (l *Lifecycle) ask(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection) (movement.Movement, error) {
+// ask asks the provider. Hinted says that a notification was the reason.
+func (l *Lifecycle) ask(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection, hinted bool) (movement.Movement, error) {
 	// 1. May it be asked for now?
 	now, rules := l.Now(), op.Rules
 	next, last := nextPoll(op, m, now)
@@ -77,7 +78,7 @@ func (l *Lifecycle) ask(ctx context.Context, op *catalog.Operation, m movement.M
 	// 3. The question, which goes on also when nobody waits, and its answer.
 	seen, err := ToTheEnd(ctx, l.Log, func(ctx context.Context) (movement.Movement, error) {
 		update := l.lookup(ctx, op, m, c, now)
-		seen, err := l.weigh(ctx, op, m, c, update, next)
+		seen, err := l.weigh(ctx, op, m, c, update, next, hinted)
 		if last && err == nil && update.Status != sdk.StatusUnknown {
 			_, err = l.Store.Poll(ctx, m, now, now, time.Time{})
 		}
@@ -110,9 +111,10 @@ func lookupOf(m movement.Movement, c Connection) sdk.Lookup {
 
 // weigh applies what a lookup has told. What it leaves as it is, is due next.
 func (l *Lifecycle) weigh(
-	ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection, u sdk.StatusUpdate, next time.Time,
+	ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection, u sdk.StatusUpdate, next time.Time, hinted bool,
 ) (movement.Movement, error) {
 	f := l.factOfUpdate(op, m, u, movement.FromLookup)
+	f.Hinted = hinted
 	if c.anotherAccount(m) { // which has nothing of it
 		switch f.Says { //nolint:exhaustive // the others end nothing
 		case movement.SaysExpired:
@@ -266,7 +268,7 @@ func (l *Lifecycle) Resolve(ctx context.Context, m movement.Movement) error {
 	if err != nil {
 		return errors.Join(overdue, err, l.PutOff(ctx, m))
 	}
-	_, err = l.ask(ctx, op, m, c)
+	_, err = l.ask(ctx, op, m, c, false)
 	return errors.Join(overdue, err)
 }
 

@@ -347,8 +347,8 @@ func contradicts(rules Rules, m Movement, f Fact) (why, text string) {
 		return ReasonUnreadable, "the provider says succeeded, and its data can't be read: " + f.Unreadable
 	case f.Reference != m.UpstreamReference():
 		return foreign(m, f)
-	case f.Source == FromNotification && f.ProviderReference != "" && m.ProviderReference != "" && f.ProviderReference != m.ProviderReference:
-		return ReasonContradiction, "the provider called it " + m.ProviderReference + ", its notification speaks of " + f.ProviderReference
+	case f.NamesAnother(m) != "":
+		return ReasonContradiction, f.NamesAnother(m)
 	case f.Currency != "" && f.Currency != "IDR":
 		return foreign(m, f)
 	case rules.AmountIsCost: // a bill costs what was agreed, a product at most that
@@ -543,8 +543,20 @@ func (f Fact) entry(rules Rules) string {
 
 // source is the source as the history names it.
 func (f Fact) source() string {
-	if f.By != "" {
+	switch {
+	case f.By != "":
 		return f.By
+	case f.Hinted:
+		return string(f.Source) + " after a notification"
 	}
 	return string(f.Source)
+}
+
+// NamesAnother says of a notification that it is about something else than what the provider
+// called a movement, "" where it is not: two things were made under one name of ours.
+func (f Fact) NamesAnother(m Movement) string {
+	if f.Source != FromNotification || f.ProviderReference == "" || m.ProviderReference == "" || f.ProviderReference == m.ProviderReference {
+		return ""
+	}
+	return "the provider called it " + m.ProviderReference + ", its notification speaks of " + f.ProviderReference
 }

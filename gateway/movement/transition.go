@@ -59,6 +59,7 @@ type Fact struct {
 	Says   Says
 	Now    time.Time // by the process's clock
 	By     string    // who says it, for the history; "" for the source
+	Hinted bool      // of a lookup: a notification that proves nothing was the reason to ask
 
 	Reference         string // the upstream reference that it is about
 	ProviderReference string // "" where the provider told none that can be kept
