@@ -19,6 +19,8 @@ var (
 	ErrRefused = errors.New("signin: the email address, the password or the code is wrong")
 	// ErrTooMany says that too many attempts failed and a minute has to pass.
 	ErrTooMany = errors.New("signin: too many attempts have failed; try again in a minute")
+	// ErrBusy says that many passwords are being looked at, and this one was not.
+	ErrBusy = errors.New("signin: many people sign in at this moment; try again in a few seconds")
 	// ErrStranger says that an identity provider has proven somebody who is no operator.
 	ErrStranger = errors.New("signin: no operator has the email address that the identity provider gives; an admin can invite it")
 	// ErrUnlinked says that somebody has linked no account at the identity provider.

@@ -304,7 +304,7 @@ func (s *SignIn) turn(ctx context.Context) (done func(), err error) {
 	case s.hashing <- struct{}{}:
 		return func() { <-s.hashing }, nil
 	case <-wait.C:
-		return nil, ErrTooMany
+		return nil, ErrBusy
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

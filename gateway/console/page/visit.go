@@ -192,7 +192,7 @@ func within(path string) string {
 // Problem is what the visitor is told of an error.
 func (v *Visit) Problem(err error) (status int, message string) {
 	for known, told := range map[error]int{
-		signin.ErrRefused: http.StatusUnauthorized, signin.ErrTooMany: http.StatusTooManyRequests,
+		signin.ErrRefused: http.StatusUnauthorized, signin.ErrTooMany: http.StatusTooManyRequests, signin.ErrBusy: http.StatusTooManyRequests,
 		signin.ErrStranger: http.StatusForbidden, signin.ErrUnlinked: http.StatusForbidden, signin.ErrAnother: http.StatusForbidden,
 		identity.ErrDown: http.StatusServiceUnavailable, identity.ErrFlow: http.StatusBadRequest,
 		identity.ErrDenied: http.StatusForbidden, identity.ErrUnproven: http.StatusForbidden, identity.ErrUnverified: http.StatusForbidden,

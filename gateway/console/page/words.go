@@ -77,6 +77,7 @@ var Words = map[string]string{
 	"There is no such page, or it is not for you.":                                                                                                       "Halaman ini tidak ada, atau bukan untuk Anda.",
 	"Something went wrong on our side. Nothing was changed unless the page says so.":                                                                     "Ada gangguan di pihak kami. Tidak ada yang berubah kecuali halaman menyatakannya.",
 	"The email address, the password or the code is wrong.":                                                                                              "Alamat email, kata sandi, atau kode salah.",
+	"Many people sign in at this moment; try again in a few seconds.":                                                                                    "Banyak orang sedang masuk; coba lagi beberapa detik lagi.",
 	"Too many attempts have failed; try again in a minute.":                                                                                              "Terlalu banyak percobaan gagal; coba lagi satu menit lagi.",
 	"This invitation is used or over; ask for another one.":                                                                                              "Undangan ini sudah dipakai atau berakhir; mintalah yang baru.",
 	"This person is here already: sign in, and an owner can change the role.":                                                                            "Orang ini sudah ada di sini: masuklah, dan pemilik dapat mengubah perannya.",
