@@ -41,10 +41,15 @@ type Call struct {
 	// [Quoted]; both are empty where the operation has no quote.
 	Cost  money.Amount
 	Quote json.RawMessage
+	// Payment is, for a refund, the payment that it gives back.
+	Payment Payment
 	// Product is, for a query, the item of the manifest's product list that the
 	// body names; nil where the operation declares none.
 	Product json.RawMessage
 }
+
+// Payment is a payment as the gateway and the upstream name it.
+type Payment struct{ Reference, ProviderReference string }
 
 // Outcome is the plugin's answer to what became of a call.
 type Outcome int

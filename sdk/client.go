@@ -39,6 +39,7 @@ func callToWire(c Call) *pluginpb.CallRequest {
 		Operation: c.Operation, RequestId: c.RequestID, Connection: connectionToWire(c.Connection),
 		Reference: c.Reference, ProviderReference: c.ProviderReference,
 		Amount: int64(c.Amount), Body: c.Body, SendBy: timeToWire(c.SendBy), Cost: int64(c.Cost), Quote: c.Quote, Product: c.Product,
+		Payment: paymentToWire(c.Payment),
 	}
 }
 
@@ -48,6 +49,7 @@ func callFromWire(c *pluginpb.CallRequest) Call {
 		Reference: c.GetReference(), ProviderReference: c.GetProviderReference(),
 		Amount: money.Amount(c.GetAmount()), Body: c.GetBody(), SendBy: timeFromWire(c.GetSendBy()),
 		Cost: money.Amount(c.GetCost()), Quote: c.GetQuote(), Product: c.GetProduct(),
+		Payment: paymentFromWire(c.GetPayment()),
 	}
 }
 
@@ -126,6 +128,7 @@ func lookupToWire(l Lookup) *pluginpb.LookupRequest {
 		Operation: l.Operation, RequestId: l.RequestID, Connection: connectionToWire(l.Connection),
 		Reference: l.Reference, ProviderReference: l.ProviderReference, Amount: int64(l.Amount), Body: l.Body,
 		SentAt: timeToWire(l.SentAt), ExpiresAt: timeToWire(l.ExpiresAt), Cost: int64(l.Cost), Quote: l.Quote, SendBy: timeToWire(l.SendBy),
+		Payment: paymentToWire(l.Payment),
 	}
 }
 
@@ -136,7 +139,19 @@ func lookupFromWire(l *pluginpb.LookupRequest) Lookup {
 		Amount: money.Amount(l.GetAmount()), Body: l.GetBody(),
 		SentAt: timeFromWire(l.GetSentAt()), ExpiresAt: timeFromWire(l.GetExpiresAt()),
 		Cost: money.Amount(l.GetCost()), Quote: l.GetQuote(), SendBy: timeFromWire(l.GetSendBy()),
+		Payment: paymentFromWire(l.GetPayment()),
 	}
+}
+
+func paymentToWire(p Payment) *pluginpb.Payment {
+	if p == (Payment{}) {
+		return nil
+	}
+	return &pluginpb.Payment{Reference: p.Reference, ProviderReference: p.ProviderReference}
+}
+
+func paymentFromWire(p *pluginpb.Payment) Payment {
+	return Payment{Reference: p.GetReference(), ProviderReference: p.GetProviderReference()}
 }
 
 func statusUpdateToWire(f StatusUpdate) *pluginpb.StatusUpdate {
@@ -153,7 +168,7 @@ func returnsToWire(returns []Return) []*pluginpb.Return {
 	for _, r := range returns {
 		told = append(told, &pluginpb.Return{
 			Id: text(r.ID), Amount: int64(r.Amount), Sort: pluginpb.ReturnSort(r.Sort), //nolint:gosec // a small enum
-			At: timeToWire(r.At), Undone: r.Undone, UndoneAt: timeToWire(r.UndoneAt),
+			At: timeToWire(r.At), Undone: r.Undone, UndoneAt: timeToWire(r.UndoneAt), Reference: text(r.Reference),
 		})
 	}
 	return told
@@ -164,7 +179,7 @@ func returnsFromWire(told []*pluginpb.Return) []Return {
 	for _, r := range told {
 		returns = append(returns, Return{
 			ID: r.GetId(), Amount: money.Amount(r.GetAmount()), Sort: ReturnSort(known(r.GetSort(), pluginpb.ReturnSort_name)),
-			At: timeFromWire(r.GetAt()), Undone: r.GetUndone(), UndoneAt: timeFromWire(r.GetUndoneAt()),
+			At: timeFromWire(r.GetAt()), Undone: r.GetUndone(), UndoneAt: timeFromWire(r.GetUndoneAt()), Reference: r.GetReference(),
 		})
 	}
 	return returns

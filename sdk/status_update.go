@@ -20,9 +20,10 @@ type Lookup struct {
 	Body              json.RawMessage // the request as it was sent
 	SentAt            time.Time       // at the latest, where the gateway's database was restored and has lost it
 	ExpiresAt         time.Time       // zero when unknown
-	// Cost and Quote are those of the call.
-	Cost  money.Amount
-	Quote json.RawMessage
+	// Cost, Quote and Payment are those of the call.
+	Cost    money.Amount
+	Quote   json.RawMessage
+	Payment Payment
 	// SendBy is set where the manifest says that a lookup is the same request
 	// again, by the plugin's own clock. Nothing may be sent after it. The SDK checks it before the handler
 	// runs.
@@ -119,6 +120,9 @@ type Return struct {
 	At       time.Time // zero where the upstream does not say
 	Undone   bool      // the money came again: a dispute was won, a refund failed
 	UndoneAt time.Time
+	// Reference is that of the [Call] that has ordered it, where this is a refund of the
+	// gateway's and the upstream tells that name.
+	Reference string
 }
 
 // Unread is the update of a genuine notification about a movement that the plugin does not

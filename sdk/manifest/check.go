@@ -164,6 +164,9 @@ func (m *Manifest) checkOperation(faults *Faults, place string, op Operation) {
 	if _, ofContract := ContractOperation(m.Implements, op.Path); !ofContract && (len(op.Narrow) > 0 || len(op.Adds) > 0) {
 		faults.add(place, "narrow and adds are for operations of the contract that the manifest implements: say it in request, result and response")
 	}
+	if _, ofContract := ContractOperation(m.Implements, op.Path); !ofContract && op.Optional {
+		faults.add(place+"/optional", "is for operations of a contract: leave it out")
+	}
 	if op.Kind != Query {
 		checkUnasked(faults, place, op)
 	}
@@ -198,7 +201,7 @@ func (m *Manifest) checkCredentials(faults *Faults, place string, op Operation) 
 
 func (m *Manifest) checkKind(faults *Faults, place string, op Operation) {
 	if !op.Kind.known() {
-		faults.add(place+"/kind", "%q is none of query, payment, collection, transfer, order", op.Kind)
+		faults.add(place+"/kind", "%q is none of query, payment, collection, transfer, order, refund", op.Kind)
 		return
 	}
 	if op.Timeout <= 0 || op.Timeout > maxTimeout {
@@ -248,6 +251,30 @@ func (m *Manifest) checkMoney(faults *Faults, place string, op Operation) {
 	checkAmount(faults, place, op, shape)
 	checkNames(faults, place, op, shape)
 	m.checkQuote(faults, place, op, shape)
+	m.checkRefund(faults, place, op, shape)
+}
+
+// checkRefund checks that a refund says what it gives back, and nothing else does.
+func (m *Manifest) checkRefund(faults *Faults, place string, op Operation, shape shape) {
+	if op.Kind != Refund {
+		if op.RefundOf != "" || op.Payment != "" {
+			faults.add(place, "refund_of and payment are for refunds: leave them out of a %s", op.Kind)
+		}
+		return
+	}
+	if payment, ok := m.Operation(op.RefundOf); !ok || payment.Kind != Payment {
+		faults.add(place+"/refund_of", "%q is no payment operation of this manifest", op.RefundOf)
+	}
+	name := op.PaymentField()
+	if shape.types[name] != "string" || !slices.Contains(shape.required, name) || name == op.ReferenceField() {
+		faults.add(place+"/payment", "%q must point to a required string property of the request, and not to its reference", op.Payment)
+	}
+	if !slices.Contains(shape.required, op.ReferenceField()) {
+		faults.add(place+"/request/required", "must name %s: what goes out a second time under a name that was drawn can't be told from the first", op.ReferenceField())
+	}
+	if m.Lookup != LookupRead {
+		faults.add("/lookup", "must be read for refunds: any other lookup is the same request again")
+	}
 }
 
 // followers counts the operations that answer the status of a path.
@@ -285,9 +312,11 @@ func checkAmount(faults *Faults, place string, op Operation, shape shape) {
 		faults.add(place+"/request/properties/"+name+"/default", "an amount has no default: nobody pays what nobody has said")
 	}
 	least := 1
-	if op.Kind == Order { // whose price the quote tells
+	switch {
+	case op.Kind == Order: // whose price the quote tells
 		least = 0
-	} else if !slices.Contains(shape.required, name) {
+	case op.Kind == Refund: // all that is left, where none is given
+	case !slices.Contains(shape.required, name):
 		faults.add(place+"/request/required", "must name %s: there is no payment without an amount", name)
 	}
 	if low, high := shape.ranges[name][0], shape.ranges[name][1]; low == nil || *low < float64(least) || high == nil || *high > float64(money.Max) {

@@ -66,6 +66,15 @@ func Contracts() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
+// ContractOperations are those of a contract, as all its providers have them.
+func ContractOperations(name string) []Operation {
+	all, err := contracts()
+	if err != nil {
+		return nil
+	}
+	return slices.Clone(all[name].Operations)
+}
+
 // ContractOperation is a path of a contract as all its providers have it, before any of
 // them tightens it; false where the contract has none.
 func ContractOperation(name, path string) (Operation, bool) {
@@ -102,6 +111,9 @@ func (m *Manifest) expand(faults *Faults) bool {
 	m.Operations = make([]Operation, 0, len(c.Operations))
 	for _, op := range c.Operations {
 		i := slices.IndexFunc(given, func(o Operation) bool { return o.Path == op.Path })
+		if op.Optional && i < 0 && !slices.ContainsFunc(given, func(o Operation) bool { return o.Path == op.StatusOf }) {
+			continue // named by nobody, nor is what it tells of
+		}
 		if i >= 0 {
 			op = differing(op, given[i], pointer("operations", strconv.Itoa(i)), faults)
 		}

@@ -25,12 +25,13 @@ const (
 	Collection Kind = "collection"
 	Transfer   Kind = "transfer"
 	Order      Kind = "order"
+	Refund     Kind = "refund"
 )
 
 // Money reports whether operations of the kind move money.
 func (k Kind) Money() bool {
 	switch k {
-	case Payment, Collection, Transfer, Order:
+	case Payment, Collection, Transfer, Order, Refund:
 		return true
 	case Query:
 		return false
@@ -163,17 +164,26 @@ type Manifest struct {
 
 // Operation is one path. Exactly one of Kind, StatusOf and CancelOf is set.
 type Operation struct {
-	Path        string   `json:"path"`
-	Kind        Kind     `json:"kind,omitempty"`
-	StatusOf    string   `json:"status_of,omitempty"` // path of the money operation whose status it answers
-	AlsoOf      []string `json:"also_of,omitempty"`   // other operations of that kind whose status it answers, too
-	CancelOf    string   `json:"cancel_of,omitempty"` // path of the payment operation that it ends
-	Summary     string   `json:"summary"`
-	Description string   `json:"description,omitempty"`
+	Path     string   `json:"path"`
+	Kind     Kind     `json:"kind,omitempty"`
+	StatusOf string   `json:"status_of,omitempty"` // path of the money operation whose status it answers
+	AlsoOf   []string `json:"also_of,omitempty"`   // other operations of that kind whose status it answers, too
+	CancelOf string   `json:"cancel_of,omitempty"` // path of the payment operation that it ends
+	// Optional says of a contract's operation that a provider has it where its manifest
+	// names the path, and its status with it.
+	Optional bool `json:"optional,omitempty"`
+
+	Summary     string `json:"summary"`
+	Description string `json:"description,omitempty"`
 
 	// Reference and Amount are JSON pointers to top-level properties of Request.
 	Reference string `json:"reference,omitempty"`
 	Amount    string `json:"amount,omitempty"`
+
+	// RefundOf is, of a refund, the path of the payment operation whose payments it gives
+	// back, and Payment a JSON pointer to the request's property that names one of them.
+	RefundOf string `json:"refund_of,omitempty"`
+	Payment  string `json:"payment,omitempty"`
 
 	// Holder is a JSON pointer to the request's property in which a caller names the
 	// holder of a transfer's destination, Destination pointers to those that
@@ -251,6 +261,9 @@ func (o Operation) Money() bool { return o.Kind.Money() }
 
 // ReferenceField is the request property that names the movement, or "".
 func (o Operation) ReferenceField() string { return property(o.Reference) }
+
+// PaymentField is the request property that names the payment of a refund, or "".
+func (o Operation) PaymentField() string { return property(o.Payment) }
 
 // HolderField is the request property that names a destination's holder, or "".
 func (o Operation) HolderField() string { return property(o.Holder) }

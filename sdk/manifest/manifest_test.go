@@ -123,7 +123,7 @@ func TestParseRefuses(t *testing.T) {
 		"no result schema":           {inOp(0, "result", nil), "result: the schema is missing"},
 		"no role":                    {inOp(0, "kind", nil), "exactly one of kind"},
 		"two roles":                  {inOp(1, "kind", "query"), "exactly one of kind"},
-		"an unknown kind":            {inOp(0, "kind", "refund"), `"refund" is none of`},
+		"an unknown kind":            {inOp(0, "kind", "gift"), `"gift" is none of`},
 		"an endless call":            {inOp(0, "timeout", "31s"), "at most 30s"},
 		"proof during a call":        {func(m object, _ func(int) object) { m["settles_within"] = "11s" }, "settles_within: must be at least the timeout of 12s"},
 		"settles for ever":           {set("settles_within", "10m1s"), "/settles_within: must be at most 10m0s"},
@@ -237,8 +237,8 @@ func TestDigest(t *testing.T) {
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[manifest.Kind]bool{
-		manifest.Query: false, manifest.Payment: true, manifest.Collection: true, manifest.Transfer: true, manifest.Order: true,
-		"": false, "refund": false,
+		manifest.Query: false, manifest.Payment: true, manifest.Collection: true, manifest.Transfer: true, manifest.Order: true, manifest.Refund: true,
+		"": false, "gift": false,
 	} {
 		if kind.Money() != want {
 			t.Errorf("%q moves money is %v, want %v", kind, kind.Money(), want)

@@ -26,6 +26,10 @@ var always = map[Kind]struct{ creation, status []string }{
 		creation: []string{"ref_id", "status", "remaining_quota"},
 		status:   []string{"ref_id", "status", "returned_amount", "returned_at", "remaining_quota"},
 	},
+	Refund: {
+		creation: []string{"refund_id", "status", "amount", "created_at", "remaining_quota"},
+		status:   []string{"refund_id", "status", "amount", "created_at", "updated_at", "provider_reference", "returned_amount", "returned_at", "remaining_quota"},
+	},
 	Transfer: {
 		creation: []string{"refId", "txId", "amount", "fee", "status", "external_id", "name_match", "remaining_quota"},
 		status:   []string{"refId", "txId", "external_id", "amount", "fee", "status", "returned_amount", "returned_at", "remaining_quota"},

@@ -517,6 +517,59 @@ func (x *Refusal) GetFields() []*FieldFault {
 	return nil
 }
 
+// Payment is the payment that a refund gives back.
+type Payment struct {
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	Reference         string                 `protobuf:"bytes,1,opt,name=reference,proto3" json:"reference,omitempty"`                                          // ours, under which it was made
+	ProviderReference string                 `protobuf:"bytes,2,opt,name=provider_reference,json=providerReference,proto3" json:"provider_reference,omitempty"` // the upstream's own id
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *Payment) Reset() {
+	*x = Payment{}
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Payment) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Payment) ProtoMessage() {}
+
+func (x *Payment) ProtoReflect() protoreflect.Message {
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Payment.ProtoReflect.Descriptor instead.
+func (*Payment) Descriptor() ([]byte, []int) {
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Payment) GetReference() string {
+	if x != nil {
+		return x.Reference
+	}
+	return ""
+}
+
+func (x *Payment) GetProviderReference() string {
+	if x != nil {
+		return x.ProviderReference
+	}
+	return ""
+}
+
 type CallRequest struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	Operation         string                 `protobuf:"bytes,1,opt,name=operation,proto3" json:"operation,omitempty"` // the path
@@ -534,13 +587,14 @@ type CallRequest struct {
 	// The same moment as send_within, by the machine's uptime (CLOCK_BOOTTIME), where the
 	// plugin runs on the gateway's: of a call that lies before a paused plugin it is true.
 	SendByUptime  *durationpb.Duration `protobuf:"bytes,13,opt,name=send_by_uptime,json=sendByUptime,proto3" json:"send_by_uptime,omitempty"`
+	Payment       *Payment             `protobuf:"bytes,14,opt,name=payment,proto3" json:"payment,omitempty"` // of a refund
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CallRequest) Reset() {
 	*x = CallRequest{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[5]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -552,7 +606,7 @@ func (x *CallRequest) String() string {
 func (*CallRequest) ProtoMessage() {}
 
 func (x *CallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[5]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -565,7 +619,7 @@ func (x *CallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallRequest.ProtoReflect.Descriptor instead.
 func (*CallRequest) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{5}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CallRequest) GetOperation() string {
@@ -659,6 +713,13 @@ func (x *CallRequest) GetSendByUptime() *durationpb.Duration {
 	return nil
 }
 
+func (x *CallRequest) GetPayment() *Payment {
+	if x != nil {
+		return x.Payment
+	}
+	return nil
+}
+
 type CallResponse struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	Outcome           Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=gerbang.provider.v1.Outcome" json:"outcome,omitempty"`
@@ -678,7 +739,7 @@ type CallResponse struct {
 
 func (x *CallResponse) Reset() {
 	*x = CallResponse{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[6]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -690,7 +751,7 @@ func (x *CallResponse) String() string {
 func (*CallResponse) ProtoMessage() {}
 
 func (x *CallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[6]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -703,7 +764,7 @@ func (x *CallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallResponse.ProtoReflect.Descriptor instead.
 func (*CallResponse) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{6}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CallResponse) GetOutcome() Outcome {
@@ -795,7 +856,7 @@ type StatusUpdate struct {
 
 func (x *StatusUpdate) Reset() {
 	*x = StatusUpdate{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[7]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -807,7 +868,7 @@ func (x *StatusUpdate) String() string {
 func (*StatusUpdate) ProtoMessage() {}
 
 func (x *StatusUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[7]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -820,7 +881,7 @@ func (x *StatusUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusUpdate.ProtoReflect.Descriptor instead.
 func (*StatusUpdate) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{7}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *StatusUpdate) GetReference() string {
@@ -917,20 +978,23 @@ func (x *StatusUpdate) GetReturns() []*Return {
 // Return is money of a movement that went back. One that has not happened yet (a refund
 // that is pending) is none.
 type Return struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`          // the upstream's, the same in lookups and notifications
-	Amount        int64                  `protobuf:"varint,2,opt,name=amount,proto3" json:"amount,omitempty"` // whole rupiah
-	Sort          ReturnSort             `protobuf:"varint,3,opt,name=sort,proto3,enum=gerbang.provider.v1.ReturnSort" json:"sort,omitempty"`
-	At            *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=at,proto3" json:"at,omitempty"`
-	Undone        bool                   `protobuf:"varint,5,opt,name=undone,proto3" json:"undone,omitempty"` // the money came again: a dispute was won, a refund failed
-	UndoneAt      *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=undone_at,json=undoneAt,proto3" json:"undone_at,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Id       string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`          // the upstream's, the same in lookups and notifications
+	Amount   int64                  `protobuf:"varint,2,opt,name=amount,proto3" json:"amount,omitempty"` // whole rupiah
+	Sort     ReturnSort             `protobuf:"varint,3,opt,name=sort,proto3,enum=gerbang.provider.v1.ReturnSort" json:"sort,omitempty"`
+	At       *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=at,proto3" json:"at,omitempty"`
+	Undone   bool                   `protobuf:"varint,5,opt,name=undone,proto3" json:"undone,omitempty"` // the money came again: a dispute was won, a refund failed
+	UndoneAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=undone_at,json=undoneAt,proto3" json:"undone_at,omitempty"`
+	// Under which the gateway has ordered it, where this is one of its refunds and the upstream
+	// tells that name.
+	Reference     string `protobuf:"bytes,7,opt,name=reference,proto3" json:"reference,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Return) Reset() {
 	*x = Return{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[8]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -942,7 +1006,7 @@ func (x *Return) String() string {
 func (*Return) ProtoMessage() {}
 
 func (x *Return) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[8]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -955,7 +1019,7 @@ func (x *Return) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Return.ProtoReflect.Descriptor instead.
 func (*Return) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{8}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Return) GetId() string {
@@ -1000,6 +1064,13 @@ func (x *Return) GetUndoneAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Return) GetReference() string {
+	if x != nil {
+		return x.Reference
+	}
+	return ""
+}
+
 type LookupRequest struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	Operation         string                 `protobuf:"bytes,1,opt,name=operation,proto3" json:"operation,omitempty"`
@@ -1016,13 +1087,14 @@ type LookupRequest struct {
 	SendBy            *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=send_by,json=sendBy,proto3" json:"send_by,omitempty"`             // where a lookup is the same request again: it is not sent after this
 	SendWithin        *durationpb.Duration   `protobuf:"bytes,13,opt,name=send_within,json=sendWithin,proto3" json:"send_within,omitempty"` // as in CallRequest, and so is
 	SendByUptime      *durationpb.Duration   `protobuf:"bytes,14,opt,name=send_by_uptime,json=sendByUptime,proto3" json:"send_by_uptime,omitempty"`
+	Payment           *Payment               `protobuf:"bytes,15,opt,name=payment,proto3" json:"payment,omitempty"` // as in CallRequest
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
 
 func (x *LookupRequest) Reset() {
 	*x = LookupRequest{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[9]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1034,7 +1106,7 @@ func (x *LookupRequest) String() string {
 func (*LookupRequest) ProtoMessage() {}
 
 func (x *LookupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[9]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1047,7 +1119,7 @@ func (x *LookupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookupRequest.ProtoReflect.Descriptor instead.
 func (*LookupRequest) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{9}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LookupRequest) GetOperation() string {
@@ -1148,6 +1220,13 @@ func (x *LookupRequest) GetSendByUptime() *durationpb.Duration {
 	return nil
 }
 
+func (x *LookupRequest) GetPayment() *Payment {
+	if x != nil {
+		return x.Payment
+	}
+	return nil
+}
+
 type LookupResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Update        *StatusUpdate          `protobuf:"bytes,1,opt,name=update,proto3" json:"update,omitempty"`
@@ -1157,7 +1236,7 @@ type LookupResponse struct {
 
 func (x *LookupResponse) Reset() {
 	*x = LookupResponse{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[10]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1169,7 +1248,7 @@ func (x *LookupResponse) String() string {
 func (*LookupResponse) ProtoMessage() {}
 
 func (x *LookupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[10]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1182,7 +1261,7 @@ func (x *LookupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookupResponse.ProtoReflect.Descriptor instead.
 func (*LookupResponse) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{10}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LookupResponse) GetUpdate() *StatusUpdate {
@@ -1202,7 +1281,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[11]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1214,7 +1293,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[11]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1227,7 +1306,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{11}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Header) GetName() string {
@@ -1258,7 +1337,7 @@ type NotifyRequest struct {
 
 func (x *NotifyRequest) Reset() {
 	*x = NotifyRequest{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[12]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1270,7 +1349,7 @@ func (x *NotifyRequest) String() string {
 func (*NotifyRequest) ProtoMessage() {}
 
 func (x *NotifyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[12]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1283,7 +1362,7 @@ func (x *NotifyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotifyRequest.ProtoReflect.Descriptor instead.
 func (*NotifyRequest) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{12}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *NotifyRequest) GetConnection() *Connection {
@@ -1341,7 +1420,7 @@ type NotifyResponse struct {
 
 func (x *NotifyResponse) Reset() {
 	*x = NotifyResponse{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[13]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1353,7 +1432,7 @@ func (x *NotifyResponse) String() string {
 func (*NotifyResponse) ProtoMessage() {}
 
 func (x *NotifyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[13]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1366,7 +1445,7 @@ func (x *NotifyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotifyResponse.ProtoReflect.Descriptor instead.
 func (*NotifyResponse) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{13}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *NotifyResponse) GetUpdates() []*StatusUpdate {
@@ -1418,7 +1497,7 @@ type QuoteRequest struct {
 
 func (x *QuoteRequest) Reset() {
 	*x = QuoteRequest{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[14]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1430,7 +1509,7 @@ func (x *QuoteRequest) String() string {
 func (*QuoteRequest) ProtoMessage() {}
 
 func (x *QuoteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[14]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1443,7 +1522,7 @@ func (x *QuoteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuoteRequest.ProtoReflect.Descriptor instead.
 func (*QuoteRequest) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{14}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *QuoteRequest) GetOperation() string {
@@ -1508,7 +1587,7 @@ type QuoteResponse struct {
 
 func (x *QuoteResponse) Reset() {
 	*x = QuoteResponse{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[15]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1520,7 +1599,7 @@ func (x *QuoteResponse) String() string {
 func (*QuoteResponse) ProtoMessage() {}
 
 func (x *QuoteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[15]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1533,7 +1612,7 @@ func (x *QuoteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuoteResponse.ProtoReflect.Descriptor instead.
 func (*QuoteResponse) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{15}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *QuoteResponse) GetOutcome() Outcome {
@@ -1636,7 +1715,7 @@ type StatementRequest struct {
 
 func (x *StatementRequest) Reset() {
 	*x = StatementRequest{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[16]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1648,7 +1727,7 @@ func (x *StatementRequest) String() string {
 func (*StatementRequest) ProtoMessage() {}
 
 func (x *StatementRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[16]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1661,7 +1740,7 @@ func (x *StatementRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementRequest.ProtoReflect.Descriptor instead.
 func (*StatementRequest) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{16}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *StatementRequest) GetRequestId() string {
@@ -1718,7 +1797,7 @@ type StatementLine struct {
 
 func (x *StatementLine) Reset() {
 	*x = StatementLine{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[17]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1730,7 +1809,7 @@ func (x *StatementLine) String() string {
 func (*StatementLine) ProtoMessage() {}
 
 func (x *StatementLine) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[17]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1743,7 +1822,7 @@ func (x *StatementLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementLine.ProtoReflect.Descriptor instead.
 func (*StatementLine) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{17}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StatementLine) GetId() string {
@@ -1824,7 +1903,7 @@ type StatementResponse struct {
 
 func (x *StatementResponse) Reset() {
 	*x = StatementResponse{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[18]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1836,7 +1915,7 @@ func (x *StatementResponse) String() string {
 func (*StatementResponse) ProtoMessage() {}
 
 func (x *StatementResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[18]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1849,7 +1928,7 @@ func (x *StatementResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementResponse.ProtoReflect.Descriptor instead.
 func (*StatementResponse) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{18}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *StatementResponse) GetLines() []*StatementLine {
@@ -1910,7 +1989,7 @@ type VerifyRequest struct {
 
 func (x *VerifyRequest) Reset() {
 	*x = VerifyRequest{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[19]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1922,7 +2001,7 @@ func (x *VerifyRequest) String() string {
 func (*VerifyRequest) ProtoMessage() {}
 
 func (x *VerifyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[19]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1935,7 +2014,7 @@ func (x *VerifyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerifyRequest.ProtoReflect.Descriptor instead.
 func (*VerifyRequest) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{19}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *VerifyRequest) GetConnection() *Connection {
@@ -1959,7 +2038,7 @@ type VerifyResponse struct {
 
 func (x *VerifyResponse) Reset() {
 	*x = VerifyResponse{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[20]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1971,7 +2050,7 @@ func (x *VerifyResponse) String() string {
 func (*VerifyResponse) ProtoMessage() {}
 
 func (x *VerifyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[20]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1984,7 +2063,7 @@ func (x *VerifyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerifyResponse.ProtoReflect.Descriptor instead.
 func (*VerifyResponse) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{20}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *VerifyResponse) GetOutcome() Outcome {
@@ -2041,7 +2120,7 @@ type StreamRequest struct {
 
 func (x *StreamRequest) Reset() {
 	*x = StreamRequest{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[21]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2053,7 +2132,7 @@ func (x *StreamRequest) String() string {
 func (*StreamRequest) ProtoMessage() {}
 
 func (x *StreamRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[21]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2066,7 +2145,7 @@ func (x *StreamRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamRequest.ProtoReflect.Descriptor instead.
 func (*StreamRequest) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{21}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *StreamRequest) GetCalls() []*StreamedCall {
@@ -2094,7 +2173,7 @@ type StreamedCall struct {
 
 func (x *StreamedCall) Reset() {
 	*x = StreamedCall{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[22]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2106,7 +2185,7 @@ func (x *StreamedCall) String() string {
 func (*StreamedCall) ProtoMessage() {}
 
 func (x *StreamedCall) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[22]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2119,7 +2198,7 @@ func (x *StreamedCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamedCall.ProtoReflect.Descriptor instead.
 func (*StreamedCall) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{22}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *StreamedCall) GetId() uint64 {
@@ -2152,7 +2231,7 @@ type StreamResponse struct {
 
 func (x *StreamResponse) Reset() {
 	*x = StreamResponse{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[23]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2164,7 +2243,7 @@ func (x *StreamResponse) String() string {
 func (*StreamResponse) ProtoMessage() {}
 
 func (x *StreamResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[23]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2177,7 +2256,7 @@ func (x *StreamResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamResponse.ProtoReflect.Descriptor instead.
 func (*StreamResponse) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{23}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *StreamResponse) GetAnswers() []*StreamedAnswer {
@@ -2200,7 +2279,7 @@ type StreamedAnswer struct {
 
 func (x *StreamedAnswer) Reset() {
 	*x = StreamedAnswer{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[24]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2212,7 +2291,7 @@ func (x *StreamedAnswer) String() string {
 func (*StreamedAnswer) ProtoMessage() {}
 
 func (x *StreamedAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[24]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2225,7 +2304,7 @@ func (x *StreamedAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamedAnswer.ProtoReflect.Descriptor instead.
 func (*StreamedAnswer) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{24}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *StreamedAnswer) GetId() uint64 {
@@ -2286,7 +2365,10 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\aRefusal\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x127\n" +
-	"\x06fields\x18\x03 \x03(\v2\x1f.gerbang.provider.v1.FieldFaultR\x06fields\"\xfa\x03\n" +
+	"\x06fields\x18\x03 \x03(\v2\x1f.gerbang.provider.v1.FieldFaultR\x06fields\"V\n" +
+	"\aPayment\x12\x1c\n" +
+	"\treference\x18\x01 \x01(\tR\treference\x12-\n" +
+	"\x12provider_reference\x18\x02 \x01(\tR\x11providerReference\"\xb2\x04\n" +
 	"\vCallRequest\x12\x1c\n" +
 	"\toperation\x18\x01 \x01(\tR\toperation\x12\x1d\n" +
 	"\n" +
@@ -2305,7 +2387,8 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\aproduct\x18\v \x01(\fR\aproduct\x12:\n" +
 	"\vsend_within\x18\f \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"sendWithin\x12?\n" +
-	"\x0esend_by_uptime\x18\r \x01(\v2\x19.google.protobuf.DurationR\fsendByUptime\"\xf8\x02\n" +
+	"\x0esend_by_uptime\x18\r \x01(\v2\x19.google.protobuf.DurationR\fsendByUptime\x126\n" +
+	"\apayment\x18\x0e \x01(\v2\x1c.gerbang.provider.v1.PaymentR\apayment\"\xf8\x02\n" +
 	"\fCallResponse\x126\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x1c.gerbang.provider.v1.OutcomeR\aoutcome\x120\n" +
 	"\x05blame\x18\x02 \x01(\x0e2\x1a.gerbang.provider.v1.BlameR\x05blame\x12\x12\n" +
@@ -2332,14 +2415,15 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	" \x01(\x0e2\x1a.gerbang.provider.v1.BlameR\x05blame\x12\x16\n" +
 	"\x06detail\x18\v \x01(\tR\x06detail\x12\x18\n" +
 	"\achannel\x18\f \x01(\tR\achannel\x125\n" +
-	"\areturns\x18\r \x03(\v2\x1b.gerbang.provider.v1.ReturnR\areturns\"\xe2\x01\n" +
+	"\areturns\x18\r \x03(\v2\x1b.gerbang.provider.v1.ReturnR\areturns\"\x80\x02\n" +
 	"\x06Return\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06amount\x18\x02 \x01(\x03R\x06amount\x123\n" +
 	"\x04sort\x18\x03 \x01(\x0e2\x1f.gerbang.provider.v1.ReturnSortR\x04sort\x12*\n" +
 	"\x02at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x16\n" +
 	"\x06undone\x18\x05 \x01(\bR\x06undone\x127\n" +
-	"\tundone_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\bundoneAt\"\xd2\x04\n" +
+	"\tundone_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\bundoneAt\x12\x1c\n" +
+	"\treference\x18\a \x01(\tR\treference\"\x8a\x05\n" +
 	"\rLookupRequest\x12\x1c\n" +
 	"\toperation\x18\x01 \x01(\tR\toperation\x12\x1d\n" +
 	"\n" +
@@ -2360,7 +2444,8 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\asend_by\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x06sendBy\x12:\n" +
 	"\vsend_within\x18\r \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"sendWithin\x12?\n" +
-	"\x0esend_by_uptime\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\fsendByUptime\"K\n" +
+	"\x0esend_by_uptime\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\fsendByUptime\x126\n" +
+	"\apayment\x18\x0f \x01(\v2\x1c.gerbang.provider.v1.PaymentR\apayment\"K\n" +
 	"\x0eLookupResponse\x129\n" +
 	"\x06update\x18\x01 \x01(\v2!.gerbang.provider.v1.StatusUpdateR\x06update\"4\n" +
 	"\x06Header\x12\x12\n" +
@@ -2509,7 +2594,7 @@ func file_sdk_pluginpb_provider_proto_rawDescGZIP() []byte {
 }
 
 var file_sdk_pluginpb_provider_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_sdk_pluginpb_provider_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_sdk_pluginpb_provider_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_sdk_pluginpb_provider_proto_goTypes = []any{
 	(Outcome)(0),                  // 0: gerbang.provider.v1.Outcome
 	(Blame)(0),                    // 1: gerbang.provider.v1.Blame
@@ -2520,97 +2605,100 @@ var file_sdk_pluginpb_provider_proto_goTypes = []any{
 	(*Connection)(nil),            // 6: gerbang.provider.v1.Connection
 	(*FieldFault)(nil),            // 7: gerbang.provider.v1.FieldFault
 	(*Refusal)(nil),               // 8: gerbang.provider.v1.Refusal
-	(*CallRequest)(nil),           // 9: gerbang.provider.v1.CallRequest
-	(*CallResponse)(nil),          // 10: gerbang.provider.v1.CallResponse
-	(*StatusUpdate)(nil),          // 11: gerbang.provider.v1.StatusUpdate
-	(*Return)(nil),                // 12: gerbang.provider.v1.Return
-	(*LookupRequest)(nil),         // 13: gerbang.provider.v1.LookupRequest
-	(*LookupResponse)(nil),        // 14: gerbang.provider.v1.LookupResponse
-	(*Header)(nil),                // 15: gerbang.provider.v1.Header
-	(*NotifyRequest)(nil),         // 16: gerbang.provider.v1.NotifyRequest
-	(*NotifyResponse)(nil),        // 17: gerbang.provider.v1.NotifyResponse
-	(*QuoteRequest)(nil),          // 18: gerbang.provider.v1.QuoteRequest
-	(*QuoteResponse)(nil),         // 19: gerbang.provider.v1.QuoteResponse
-	(*StatementRequest)(nil),      // 20: gerbang.provider.v1.StatementRequest
-	(*StatementLine)(nil),         // 21: gerbang.provider.v1.StatementLine
-	(*StatementResponse)(nil),     // 22: gerbang.provider.v1.StatementResponse
-	(*VerifyRequest)(nil),         // 23: gerbang.provider.v1.VerifyRequest
-	(*VerifyResponse)(nil),        // 24: gerbang.provider.v1.VerifyResponse
-	(*StreamRequest)(nil),         // 25: gerbang.provider.v1.StreamRequest
-	(*StreamedCall)(nil),          // 26: gerbang.provider.v1.StreamedCall
-	(*StreamResponse)(nil),        // 27: gerbang.provider.v1.StreamResponse
-	(*StreamedAnswer)(nil),        // 28: gerbang.provider.v1.StreamedAnswer
-	(*timestamppb.Timestamp)(nil), // 29: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 30: google.protobuf.Duration
+	(*Payment)(nil),               // 9: gerbang.provider.v1.Payment
+	(*CallRequest)(nil),           // 10: gerbang.provider.v1.CallRequest
+	(*CallResponse)(nil),          // 11: gerbang.provider.v1.CallResponse
+	(*StatusUpdate)(nil),          // 12: gerbang.provider.v1.StatusUpdate
+	(*Return)(nil),                // 13: gerbang.provider.v1.Return
+	(*LookupRequest)(nil),         // 14: gerbang.provider.v1.LookupRequest
+	(*LookupResponse)(nil),        // 15: gerbang.provider.v1.LookupResponse
+	(*Header)(nil),                // 16: gerbang.provider.v1.Header
+	(*NotifyRequest)(nil),         // 17: gerbang.provider.v1.NotifyRequest
+	(*NotifyResponse)(nil),        // 18: gerbang.provider.v1.NotifyResponse
+	(*QuoteRequest)(nil),          // 19: gerbang.provider.v1.QuoteRequest
+	(*QuoteResponse)(nil),         // 20: gerbang.provider.v1.QuoteResponse
+	(*StatementRequest)(nil),      // 21: gerbang.provider.v1.StatementRequest
+	(*StatementLine)(nil),         // 22: gerbang.provider.v1.StatementLine
+	(*StatementResponse)(nil),     // 23: gerbang.provider.v1.StatementResponse
+	(*VerifyRequest)(nil),         // 24: gerbang.provider.v1.VerifyRequest
+	(*VerifyResponse)(nil),        // 25: gerbang.provider.v1.VerifyResponse
+	(*StreamRequest)(nil),         // 26: gerbang.provider.v1.StreamRequest
+	(*StreamedCall)(nil),          // 27: gerbang.provider.v1.StreamedCall
+	(*StreamResponse)(nil),        // 28: gerbang.provider.v1.StreamResponse
+	(*StreamedAnswer)(nil),        // 29: gerbang.provider.v1.StreamedAnswer
+	(*timestamppb.Timestamp)(nil), // 30: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 31: google.protobuf.Duration
 }
 var file_sdk_pluginpb_provider_proto_depIdxs = []int32{
 	7,  // 0: gerbang.provider.v1.Refusal.fields:type_name -> gerbang.provider.v1.FieldFault
 	6,  // 1: gerbang.provider.v1.CallRequest.connection:type_name -> gerbang.provider.v1.Connection
-	29, // 2: gerbang.provider.v1.CallRequest.send_by:type_name -> google.protobuf.Timestamp
-	30, // 3: gerbang.provider.v1.CallRequest.send_within:type_name -> google.protobuf.Duration
-	30, // 4: gerbang.provider.v1.CallRequest.send_by_uptime:type_name -> google.protobuf.Duration
-	0,  // 5: gerbang.provider.v1.CallResponse.outcome:type_name -> gerbang.provider.v1.Outcome
-	1,  // 6: gerbang.provider.v1.CallResponse.blame:type_name -> gerbang.provider.v1.Blame
-	29, // 7: gerbang.provider.v1.CallResponse.expires_at:type_name -> google.protobuf.Timestamp
-	8,  // 8: gerbang.provider.v1.CallResponse.refusal:type_name -> gerbang.provider.v1.Refusal
-	2,  // 9: gerbang.provider.v1.StatusUpdate.status:type_name -> gerbang.provider.v1.Status
-	29, // 10: gerbang.provider.v1.StatusUpdate.at:type_name -> google.protobuf.Timestamp
-	29, // 11: gerbang.provider.v1.StatusUpdate.expires_at:type_name -> google.protobuf.Timestamp
-	1,  // 12: gerbang.provider.v1.StatusUpdate.blame:type_name -> gerbang.provider.v1.Blame
-	12, // 13: gerbang.provider.v1.StatusUpdate.returns:type_name -> gerbang.provider.v1.Return
-	3,  // 14: gerbang.provider.v1.Return.sort:type_name -> gerbang.provider.v1.ReturnSort
-	29, // 15: gerbang.provider.v1.Return.at:type_name -> google.protobuf.Timestamp
-	29, // 16: gerbang.provider.v1.Return.undone_at:type_name -> google.protobuf.Timestamp
-	6,  // 17: gerbang.provider.v1.LookupRequest.connection:type_name -> gerbang.provider.v1.Connection
-	29, // 18: gerbang.provider.v1.LookupRequest.sent_at:type_name -> google.protobuf.Timestamp
-	29, // 19: gerbang.provider.v1.LookupRequest.expires_at:type_name -> google.protobuf.Timestamp
-	29, // 20: gerbang.provider.v1.LookupRequest.send_by:type_name -> google.protobuf.Timestamp
-	30, // 21: gerbang.provider.v1.LookupRequest.send_within:type_name -> google.protobuf.Duration
-	30, // 22: gerbang.provider.v1.LookupRequest.send_by_uptime:type_name -> google.protobuf.Duration
-	11, // 23: gerbang.provider.v1.LookupResponse.update:type_name -> gerbang.provider.v1.StatusUpdate
-	6,  // 24: gerbang.provider.v1.NotifyRequest.connection:type_name -> gerbang.provider.v1.Connection
-	15, // 25: gerbang.provider.v1.NotifyRequest.headers:type_name -> gerbang.provider.v1.Header
-	11, // 26: gerbang.provider.v1.NotifyResponse.updates:type_name -> gerbang.provider.v1.StatusUpdate
-	6,  // 27: gerbang.provider.v1.QuoteRequest.connection:type_name -> gerbang.provider.v1.Connection
-	0,  // 28: gerbang.provider.v1.QuoteResponse.outcome:type_name -> gerbang.provider.v1.Outcome
-	1,  // 29: gerbang.provider.v1.QuoteResponse.blame:type_name -> gerbang.provider.v1.Blame
-	8,  // 30: gerbang.provider.v1.QuoteResponse.refusal:type_name -> gerbang.provider.v1.Refusal
-	6,  // 31: gerbang.provider.v1.StatementRequest.connection:type_name -> gerbang.provider.v1.Connection
-	29, // 32: gerbang.provider.v1.StatementRequest.from:type_name -> google.protobuf.Timestamp
-	29, // 33: gerbang.provider.v1.StatementLine.at:type_name -> google.protobuf.Timestamp
-	21, // 34: gerbang.provider.v1.StatementResponse.lines:type_name -> gerbang.provider.v1.StatementLine
-	1,  // 35: gerbang.provider.v1.StatementResponse.blame:type_name -> gerbang.provider.v1.Blame
-	29, // 36: gerbang.provider.v1.StatementResponse.through:type_name -> google.protobuf.Timestamp
-	6,  // 37: gerbang.provider.v1.VerifyRequest.connection:type_name -> gerbang.provider.v1.Connection
-	0,  // 38: gerbang.provider.v1.VerifyResponse.outcome:type_name -> gerbang.provider.v1.Outcome
-	1,  // 39: gerbang.provider.v1.VerifyResponse.blame:type_name -> gerbang.provider.v1.Blame
-	8,  // 40: gerbang.provider.v1.VerifyResponse.refusal:type_name -> gerbang.provider.v1.Refusal
-	26, // 41: gerbang.provider.v1.StreamRequest.calls:type_name -> gerbang.provider.v1.StreamedCall
-	9,  // 42: gerbang.provider.v1.StreamedCall.call:type_name -> gerbang.provider.v1.CallRequest
-	30, // 43: gerbang.provider.v1.StreamedCall.timeout:type_name -> google.protobuf.Duration
-	28, // 44: gerbang.provider.v1.StreamResponse.answers:type_name -> gerbang.provider.v1.StreamedAnswer
-	10, // 45: gerbang.provider.v1.StreamedAnswer.response:type_name -> gerbang.provider.v1.CallResponse
-	4,  // 46: gerbang.provider.v1.Provider.Describe:input_type -> gerbang.provider.v1.DescribeRequest
-	18, // 47: gerbang.provider.v1.Provider.Quote:input_type -> gerbang.provider.v1.QuoteRequest
-	9,  // 48: gerbang.provider.v1.Provider.Call:input_type -> gerbang.provider.v1.CallRequest
-	13, // 49: gerbang.provider.v1.Provider.Lookup:input_type -> gerbang.provider.v1.LookupRequest
-	20, // 50: gerbang.provider.v1.Provider.Statement:input_type -> gerbang.provider.v1.StatementRequest
-	16, // 51: gerbang.provider.v1.Provider.Notify:input_type -> gerbang.provider.v1.NotifyRequest
-	23, // 52: gerbang.provider.v1.Provider.Verify:input_type -> gerbang.provider.v1.VerifyRequest
-	25, // 53: gerbang.provider.v1.Provider.Stream:input_type -> gerbang.provider.v1.StreamRequest
-	5,  // 54: gerbang.provider.v1.Provider.Describe:output_type -> gerbang.provider.v1.DescribeResponse
-	19, // 55: gerbang.provider.v1.Provider.Quote:output_type -> gerbang.provider.v1.QuoteResponse
-	10, // 56: gerbang.provider.v1.Provider.Call:output_type -> gerbang.provider.v1.CallResponse
-	14, // 57: gerbang.provider.v1.Provider.Lookup:output_type -> gerbang.provider.v1.LookupResponse
-	22, // 58: gerbang.provider.v1.Provider.Statement:output_type -> gerbang.provider.v1.StatementResponse
-	17, // 59: gerbang.provider.v1.Provider.Notify:output_type -> gerbang.provider.v1.NotifyResponse
-	24, // 60: gerbang.provider.v1.Provider.Verify:output_type -> gerbang.provider.v1.VerifyResponse
-	27, // 61: gerbang.provider.v1.Provider.Stream:output_type -> gerbang.provider.v1.StreamResponse
-	54, // [54:62] is the sub-list for method output_type
-	46, // [46:54] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	30, // 2: gerbang.provider.v1.CallRequest.send_by:type_name -> google.protobuf.Timestamp
+	31, // 3: gerbang.provider.v1.CallRequest.send_within:type_name -> google.protobuf.Duration
+	31, // 4: gerbang.provider.v1.CallRequest.send_by_uptime:type_name -> google.protobuf.Duration
+	9,  // 5: gerbang.provider.v1.CallRequest.payment:type_name -> gerbang.provider.v1.Payment
+	0,  // 6: gerbang.provider.v1.CallResponse.outcome:type_name -> gerbang.provider.v1.Outcome
+	1,  // 7: gerbang.provider.v1.CallResponse.blame:type_name -> gerbang.provider.v1.Blame
+	30, // 8: gerbang.provider.v1.CallResponse.expires_at:type_name -> google.protobuf.Timestamp
+	8,  // 9: gerbang.provider.v1.CallResponse.refusal:type_name -> gerbang.provider.v1.Refusal
+	2,  // 10: gerbang.provider.v1.StatusUpdate.status:type_name -> gerbang.provider.v1.Status
+	30, // 11: gerbang.provider.v1.StatusUpdate.at:type_name -> google.protobuf.Timestamp
+	30, // 12: gerbang.provider.v1.StatusUpdate.expires_at:type_name -> google.protobuf.Timestamp
+	1,  // 13: gerbang.provider.v1.StatusUpdate.blame:type_name -> gerbang.provider.v1.Blame
+	13, // 14: gerbang.provider.v1.StatusUpdate.returns:type_name -> gerbang.provider.v1.Return
+	3,  // 15: gerbang.provider.v1.Return.sort:type_name -> gerbang.provider.v1.ReturnSort
+	30, // 16: gerbang.provider.v1.Return.at:type_name -> google.protobuf.Timestamp
+	30, // 17: gerbang.provider.v1.Return.undone_at:type_name -> google.protobuf.Timestamp
+	6,  // 18: gerbang.provider.v1.LookupRequest.connection:type_name -> gerbang.provider.v1.Connection
+	30, // 19: gerbang.provider.v1.LookupRequest.sent_at:type_name -> google.protobuf.Timestamp
+	30, // 20: gerbang.provider.v1.LookupRequest.expires_at:type_name -> google.protobuf.Timestamp
+	30, // 21: gerbang.provider.v1.LookupRequest.send_by:type_name -> google.protobuf.Timestamp
+	31, // 22: gerbang.provider.v1.LookupRequest.send_within:type_name -> google.protobuf.Duration
+	31, // 23: gerbang.provider.v1.LookupRequest.send_by_uptime:type_name -> google.protobuf.Duration
+	9,  // 24: gerbang.provider.v1.LookupRequest.payment:type_name -> gerbang.provider.v1.Payment
+	12, // 25: gerbang.provider.v1.LookupResponse.update:type_name -> gerbang.provider.v1.StatusUpdate
+	6,  // 26: gerbang.provider.v1.NotifyRequest.connection:type_name -> gerbang.provider.v1.Connection
+	16, // 27: gerbang.provider.v1.NotifyRequest.headers:type_name -> gerbang.provider.v1.Header
+	12, // 28: gerbang.provider.v1.NotifyResponse.updates:type_name -> gerbang.provider.v1.StatusUpdate
+	6,  // 29: gerbang.provider.v1.QuoteRequest.connection:type_name -> gerbang.provider.v1.Connection
+	0,  // 30: gerbang.provider.v1.QuoteResponse.outcome:type_name -> gerbang.provider.v1.Outcome
+	1,  // 31: gerbang.provider.v1.QuoteResponse.blame:type_name -> gerbang.provider.v1.Blame
+	8,  // 32: gerbang.provider.v1.QuoteResponse.refusal:type_name -> gerbang.provider.v1.Refusal
+	6,  // 33: gerbang.provider.v1.StatementRequest.connection:type_name -> gerbang.provider.v1.Connection
+	30, // 34: gerbang.provider.v1.StatementRequest.from:type_name -> google.protobuf.Timestamp
+	30, // 35: gerbang.provider.v1.StatementLine.at:type_name -> google.protobuf.Timestamp
+	22, // 36: gerbang.provider.v1.StatementResponse.lines:type_name -> gerbang.provider.v1.StatementLine
+	1,  // 37: gerbang.provider.v1.StatementResponse.blame:type_name -> gerbang.provider.v1.Blame
+	30, // 38: gerbang.provider.v1.StatementResponse.through:type_name -> google.protobuf.Timestamp
+	6,  // 39: gerbang.provider.v1.VerifyRequest.connection:type_name -> gerbang.provider.v1.Connection
+	0,  // 40: gerbang.provider.v1.VerifyResponse.outcome:type_name -> gerbang.provider.v1.Outcome
+	1,  // 41: gerbang.provider.v1.VerifyResponse.blame:type_name -> gerbang.provider.v1.Blame
+	8,  // 42: gerbang.provider.v1.VerifyResponse.refusal:type_name -> gerbang.provider.v1.Refusal
+	27, // 43: gerbang.provider.v1.StreamRequest.calls:type_name -> gerbang.provider.v1.StreamedCall
+	10, // 44: gerbang.provider.v1.StreamedCall.call:type_name -> gerbang.provider.v1.CallRequest
+	31, // 45: gerbang.provider.v1.StreamedCall.timeout:type_name -> google.protobuf.Duration
+	29, // 46: gerbang.provider.v1.StreamResponse.answers:type_name -> gerbang.provider.v1.StreamedAnswer
+	11, // 47: gerbang.provider.v1.StreamedAnswer.response:type_name -> gerbang.provider.v1.CallResponse
+	4,  // 48: gerbang.provider.v1.Provider.Describe:input_type -> gerbang.provider.v1.DescribeRequest
+	19, // 49: gerbang.provider.v1.Provider.Quote:input_type -> gerbang.provider.v1.QuoteRequest
+	10, // 50: gerbang.provider.v1.Provider.Call:input_type -> gerbang.provider.v1.CallRequest
+	14, // 51: gerbang.provider.v1.Provider.Lookup:input_type -> gerbang.provider.v1.LookupRequest
+	21, // 52: gerbang.provider.v1.Provider.Statement:input_type -> gerbang.provider.v1.StatementRequest
+	17, // 53: gerbang.provider.v1.Provider.Notify:input_type -> gerbang.provider.v1.NotifyRequest
+	24, // 54: gerbang.provider.v1.Provider.Verify:input_type -> gerbang.provider.v1.VerifyRequest
+	26, // 55: gerbang.provider.v1.Provider.Stream:input_type -> gerbang.provider.v1.StreamRequest
+	5,  // 56: gerbang.provider.v1.Provider.Describe:output_type -> gerbang.provider.v1.DescribeResponse
+	20, // 57: gerbang.provider.v1.Provider.Quote:output_type -> gerbang.provider.v1.QuoteResponse
+	11, // 58: gerbang.provider.v1.Provider.Call:output_type -> gerbang.provider.v1.CallResponse
+	15, // 59: gerbang.provider.v1.Provider.Lookup:output_type -> gerbang.provider.v1.LookupResponse
+	23, // 60: gerbang.provider.v1.Provider.Statement:output_type -> gerbang.provider.v1.StatementResponse
+	18, // 61: gerbang.provider.v1.Provider.Notify:output_type -> gerbang.provider.v1.NotifyResponse
+	25, // 62: gerbang.provider.v1.Provider.Verify:output_type -> gerbang.provider.v1.VerifyResponse
+	28, // 63: gerbang.provider.v1.Provider.Stream:output_type -> gerbang.provider.v1.StreamResponse
+	56, // [56:64] is the sub-list for method output_type
+	48, // [48:56] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_sdk_pluginpb_provider_proto_init() }
@@ -2624,7 +2712,7 @@ func file_sdk_pluginpb_provider_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sdk_pluginpb_provider_proto_rawDesc), len(file_sdk_pluginpb_provider_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   25,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
