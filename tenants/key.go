@@ -289,10 +289,11 @@ const (
 	ScopeCollect  Scope = "collect"
 	ScopeOrder    Scope = "order"
 	ScopeTransfer Scope = "transfer"
+	ScopeRefund   Scope = "refund"
 )
 
 // scopeOrder gives each scope its bit. Stored keys depend on it: only ever append.
-var scopeOrder = [...]Scope{ScopeRead, ScopeCollect, ScopeOrder, ScopeTransfer}
+var scopeOrder = [...]Scope{ScopeRead, ScopeCollect, ScopeOrder, ScopeTransfer, ScopeRefund}
 
 // Scopes is a set of scopes, small enough to be compared and stored as one number.
 type Scopes uint8

@@ -152,11 +152,11 @@ func TestScopes(t *testing.T) {
 	if set.String() != "read,transfer" || !slices.Equal(set.List(), []Scope{ScopeRead, ScopeTransfer}) {
 		t.Errorf("set = %q, %v", set, set.List())
 	}
-	if !set.Valid() || Scopes(0).Valid() || Scopes(1<<4).Valid() || len(AllScopes().List()) != 4 {
+	if !set.Valid() || Scopes(0).Valid() || Scopes(1<<5).Valid() || len(AllScopes().List()) != 5 {
 		t.Error("Valid or AllScopes is wrong")
 	}
 	// Stored sets depend on these numbers.
-	if set != 0b1001 || AllScopes() != 0b1111 {
+	if set != 0b1001 || AllScopes() != 0b11111 {
 		t.Errorf("bits = %b, %b", uint8(set), uint8(AllScopes()))
 	}
 	if _, err := NewScopes(ScopeRead, "admin"); !errors.Is(err, ErrInvalid) {

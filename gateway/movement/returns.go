@@ -1,6 +1,7 @@
 package movement
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -29,6 +30,7 @@ type Return struct {
 	Sort   ReturnSort   `json:"sort"`
 	Amount money.Amount `json:"amount"`
 	At     time.Time    `json:"at"`
+	Refund string       `json:"refund,omitempty"` // the reference of the refund by which the merchant has ordered it, "" for none
 	// UndoneAt is when the money came again: a dispute was won, a refund failed. It is
 	// zero while it is gone.
 	UndoneAt time.Time `json:"undone_at,omitzero"`
@@ -56,6 +58,25 @@ func (m *Movement) Returned() money.Amount {
 	return sum
 }
 
+// Refundable is how much of it may go back by its merchant's refunds, all of them together:
+// what has arrived, less what somebody else took. What a refund brought that came again may
+// go once more.
+func (m *Movement) Refundable() money.Amount {
+	left := m.Paid()
+	for _, r := range m.Returns {
+		switch ordered, gone := r.Refund != "", r.UndoneAt.IsZero(); {
+		case gone && !ordered:
+			left -= r.Amount
+		case !gone && ordered:
+			left += r.Amount
+		}
+	}
+	if len(m.Returns) == 0 && !m.ReturnedAt.IsZero() { // as in Returned
+		return 0
+	}
+	return left
+}
+
 // Gone tells of a success whether nothing of its money is left.
 func (m *Movement) Gone() bool { return m.State == Succeeded && !m.ReturnedAt.IsZero() }
 
@@ -73,7 +94,7 @@ func (m *Movement) EndedIn() string { return m.Listed().End() }
 // withReturn is the movement with a return that it did not have, or had otherwise.
 func (m Movement) withReturn(r Return) Movement {
 	m.Returns = slices.Clone(m.Returns)
-	if i := m.returnAt(r.ID); i >= 0 {
+	if i := m.returnAt(r); i >= 0 {
 		m.Returns[i] = r
 	} else {
 		m.Returns = append(m.Returns, r)
@@ -87,13 +108,16 @@ func (m Movement) withReturn(r Return) Movement {
 	return m
 }
 
-func (m *Movement) returnAt(id string) int {
-	return slices.IndexFunc(m.Returns, func(r Return) bool { return r.ID == id })
+// returnAt is where the movement has a return, by the provider's name or by the refund.
+func (m *Movement) returnAt(r Return) int {
+	return slices.IndexFunc(m.Returns, func(has Return) bool {
+		return has.ID == r.ID || r.Refund != "" && has.Refund == r.Refund
+	})
 }
 
 // tellsAll tells whether a status said that all of it went back, and nothing more.
 func (m *Movement) tellsAll() bool {
-	return m.returnAt("") >= 0 || len(m.Returns) == 0 && !m.ReturnedAt.IsZero()
+	return m.returnAt(Return{}) >= 0 || len(m.Returns) == 0 && !m.ReturnedAt.IsZero()
 }
 
 // unheard are the returns that a fact tells which the movement does not have as they are
@@ -104,14 +128,19 @@ func (m *Movement) unheard(f Fact) (news []Return) {
 		if r.At.IsZero() {
 			r.At = f.Now
 		}
-		i := m.returnAt(r.ID)
+		i := m.returnAt(r)
+		links := i >= 0 && r.Refund != "" && m.Returns[i].Refund == ""
 		switch {
 		case i < 0 && (m.tellsAll() || !r.UndoneAt.IsZero()): // nor does what came again unheard
 		case i < 0:
 			news = append(news, r)
 		case m.Returns[i].UndoneAt.IsZero() != r.UndoneAt.IsZero() && r.UndoneAt.After(m.Returns[i].UndoneAt):
-			r.At = m.Returns[i].At
+			r.ID, r.At, r.Refund = m.Returns[i].ID, m.Returns[i].At, cmp.Or(r.Refund, m.Returns[i].Refund)
 			news = append(news, r)
+		case links && m.Returns[i].Amount == r.Amount:
+			linked := m.Returns[i]
+			linked.Refund = r.Refund
+			news = append(news, linked)
 		}
 	}
 	return news
@@ -137,7 +166,7 @@ func (f Fact) tellsGone(rules Rules, m Movement) bool {
 // provider takes all back or a person decides; so one does where it came again.
 func moneyBack(rules Rules, m Movement, f Fact, r Return) Transition {
 	paid := m.State == Succeeded || !m.PaidLateAt.IsZero()
-	known := m.returnAt(r.ID)
+	known := m.returnAt(r)
 	whole := r.UndoneAt.IsZero() && (r.ID == "" || r.Amount == m.Cost)
 	what := string(r.Sort) + " of " + r.Amount.String()
 	fact := r.ID
@@ -164,7 +193,11 @@ func moneyBack(rules Rules, m Movement, f Fact, r Return) Transition {
 	left := max(then.Paid()-then.Returned(), 0)
 	t := Transition{
 		Effect: MoneyBack, Event: "returned", Tells: ReturnedEvent, HappenedAt: r.At, Return: &r,
-		Detail: detail("source", f.source(), "fact", fact, "sort", string(r.Sort), "amount", r.Amount.String(), "at", stamp(r.At), "left", left.String()),
+		Detail: detail("source", f.source(), "fact", fact, "sort", string(r.Sort), "amount", r.Amount.String(), "at", stamp(r.At), "left", left.String(), "refund", r.Refund),
+	}
+	if known >= 0 && m.Returns[known].UndoneAt.Equal(r.UndoneAt) {
+		t.Event, t.Tells = "return_ordered", NoEvent // it was told before anybody knew that
+		return t
 	}
 	why := what
 	if !r.UndoneAt.IsZero() {
@@ -174,6 +207,8 @@ func moneyBack(rules Rules, m Movement, f Fact, r Return) Transition {
 	if m.Charge != Unpaid {
 		t.Posting = m.posts(f.Now, takeBack(m))
 	}
-	t.Exceptions = []Cause{{ReasonReturned, fact, why + ", " + left.String() + " left"}}
+	if r.Refund == "" || !r.UndoneAt.IsZero() { // else its merchant has ordered it
+		t.Exceptions = []Cause{{ReasonReturned, fact, why + ", " + left.String() + " left"}}
+	}
 	return t
 }

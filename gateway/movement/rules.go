@@ -94,6 +94,8 @@ type Rules struct {
 	// Routed says that several providers may serve one path of a contract, and that the
 	// policy orders them. What else moves money is bound to the account that holds it.
 	Routed bool
+	// Follows says that a movement is about another one, and goes where that one went.
+	Follows bool
 	// NotFound is what makes a provider's "not found" proof that nothing was sent.
 	NotFound Proof
 	// Life is how long a movement waits for its money where the kind says so and not
@@ -182,6 +184,7 @@ var (
 	twiceAndAbsent = Proof{Times: 2, Apart: 10 * time.Second, Mutations: true}
 
 	toPay     = map[State]string{Submitting: "PENDING", Acknowledged: "PENDING", Pending: "PENDING", Succeeded: "PAID", Failed: "FAILED", Expired: "EXPIRED"}
+	toReturn  = map[State]string{Submitting: "PENDING", Acknowledged: "PENDING", Pending: "PENDING", Succeeded: "SUCCEEDED", Failed: "FAILED"}
 	toReceive = map[State]string{Submitting: "Pending", Acknowledged: "Pending", Pending: "Pending", Succeeded: "Success", Failed: "Failed"}
 
 	unknown = []State{Submitting, Acknowledged}
@@ -223,6 +226,17 @@ var table = []Rules{
 		Polls: Polls{Pending: pollPending},
 	},
 	{
+		Kind: manifest.Refund, Words: toReturn, ReferenceField: "refund_id", Scope: "refund",
+		// As of a transfer: the money may have moved against all proof.
+		From: map[State][]State{
+			Submitting: {NotSubmitted}, Acknowledged: {Submitting}, Pending: {Submitting, Acknowledged, NotSubmitted},
+			Succeeded: {Submitting, Acknowledged, Pending, NotSubmitted}, Failed: open, NotSubmitted: {Submitting},
+		},
+		Events:   Events{Ended: "refund.status_update", Returned: "refund.returned"},
+		Reserves: ReserveLimits, Answers: AnswerPresent, Flow: MoneyOut, Follows: true, NotFound: twice,
+		Polls: Polls{Open: pollOut},
+	},
+	{
 		Kind: manifest.Transfer, Words: toReceive, ReferenceField: "external_id", Scope: "transfer",
 		// Money that has moved against all proof takes its reference again, unless
 		// somebody was faster.
@@ -232,7 +246,7 @@ var table = []Rules{
 		},
 		Events:   Events{Ended: "transfer.status_update", Returned: "transfer.returned"},
 		Reserves: ReserveLimits, Answers: AnswerPresent, Flow: MoneyOut, NotFound: twiceAndAbsent,
-		Polls: Polls{Open: []time.Duration{10 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour}},
+		Polls: Polls{Open: pollOut},
 	},
 }
 

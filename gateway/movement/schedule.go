@@ -26,6 +26,8 @@ var (
 	pollPending = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour}
 	// After its life is over and the provider has not said so.
 	pollOverdue = []time.Duration{2 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour}
+	// After the creation of what goes out, while it is open.
+	pollOut = []time.Duration{10 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour}
 	// After it expired: once more for late money that was not told.
 	pollExpired = []time.Duration{time.Hour}
 	// After the life of what is ended by its account's statement is over, and readings of

@@ -45,6 +45,10 @@ func sections(t testing.TB) []section {
 			"Transfer", "Money goes out from the merchant's own account, within payout limits. A creation is answered how it stands.",
 			rules(t, manifest.Transfer, pace), movement.Unpaid,
 		},
+		{
+			"Refund", "Money of a payment goes back, never more than has come. A creation is answered how it stands. Before a refund ends as succeeded, its payment takes in what went back.",
+			rules(t, manifest.Refund, pace), movement.Unpaid,
+		},
 	}
 }
 
