@@ -12,7 +12,7 @@ import (
 )
 
 // kinds are those of operations.
-var kinds = []string{"query", "payment", "collection", "transfer", "order"}
+var kinds = []string{"query", "payment", "collection", "transfer", "order", "refund"}
 
 // flaw is something in data.json that means nothing here.
 type flaw struct {

@@ -245,6 +245,7 @@ func (a *App) wireMoney(vault *tenants.Vault, mailed func()) {
 	kind.AddOrder(a.lifecycle, a.queries)
 	a.absences = reconcile.NewAbsences(a.lifecycle, a.host, a.store)
 	kind.AddTransfer(a.lifecycle, a.store, a.absences)
+	kind.AddRefund(a.lifecycle, a.store)
 }
 
 // leases are this replica's buckets of a queue.

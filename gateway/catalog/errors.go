@@ -68,7 +68,7 @@ func gives(op *Operation, code fault.Code) bool {
 	asks := !op.Own() && !creates && op.Target == nil
 	switch code {
 	case fault.NotFound:
-		return op.Target != nil
+		return op.Target != nil || op.Rules.Follows
 	case fault.MethodNotAllowed:
 		return false // no method that is described
 	case fault.DuplicateReference, fault.InProgress:

@@ -319,9 +319,15 @@ func (s *Snapshot) OfProvider(provider string) (*Operation, bool) {
 // once, as the contract has it, with the providers that serve it in their order.
 func (s *Snapshot) share(implementers []*manifest.Manifest) []error {
 	var faults []error
-	for _, declared := range ofContract(implementers[0]) {
-		whole, _ := manifest.ContractOperation(implementers[0].Implements, declared.Path)
-		shared, err := compileShared(whole, implementers)
+	for _, whole := range manifest.ContractOperations(implementers[0].Implements) {
+		serving := slices.DeleteFunc(slices.Clone(implementers), func(m *manifest.Manifest) bool {
+			_, has := m.Operation(whole.Path)
+			return !has
+		})
+		if len(serving) == 0 { // nobody has what is optional
+			continue
+		}
+		shared, err := compileShared(whole, serving)
 		if err == nil && s.byPath[whole.Path] != nil {
 			err = fmt.Errorf("operation %s: provider %s offers it, too", whole.Path, s.byPath[whole.Path].Provider)
 		}
@@ -340,7 +346,7 @@ func (s *Snapshot) share(implementers []*manifest.Manifest) []error {
 func compileShared(whole manifest.Operation, implementers []*manifest.Manifest) (*Operation, error) {
 	var candidates []*Operation
 	for _, m := range implementers {
-		declared, _ := m.Operation(whole.Path) // a manifest that implements a contract has all of it
+		declared, _ := m.Operation(whole.Path)
 		candidate, err := compile(m.Name, m, declared)
 		if err != nil {
 			return nil, fmt.Errorf("provider %s: operation %s: %w", m.Name, whole.Path, err)
@@ -404,7 +410,7 @@ func routable(m *manifest.Manifest) bool {
 	makes := false
 	for _, op := range ofContract(m) {
 		rules, moves := movement.RulesOf(op.Kind)
-		if op.Quote || moves && !rules.Routed || !moves && op.Kind != "" {
+		if op.Quote || moves && !rules.Routed && !rules.Follows || !moves && op.Kind != "" {
 			return false
 		}
 		makes = makes || moves
@@ -421,7 +427,7 @@ func implementersOf(m *manifest.Manifest, all []*manifest.Manifest) []*manifest.
 	sharing := slices.DeleteFunc(slices.Clone(all), func(other *manifest.Manifest) bool {
 		return other.Implements != m.Implements || slices.ContainsFunc(ofContract(m), func(op manifest.Operation) bool {
 			_, has := other.Operation(op.Path)
-			return !has
+			return !has && !op.Optional
 		})
 	})
 	if len(sharing) == 0 || len(sharing) == 1 && !tightens(m) || !slices.Contains(sharing, m) {

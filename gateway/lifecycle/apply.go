@@ -68,6 +68,9 @@ func (l *Lifecycle) apply(ctx context.Context, op *catalog.Operation, m movement
 			}
 			return m, led, nil
 		}
+		if err := l.precede(ctx, m, f, t); err != nil {
+			return m, ledToNothing, err
+		}
 		// 2. All that follows from it, in one commit.
 		c, done, err := l.commit(ctx, op, m, f, event)
 		if err != nil {
@@ -177,8 +180,12 @@ func (l *Lifecycle) render(ctx context.Context, op *catalog.Operation, c *moveme
 
 // returnTold is a return as a merchant reads it.
 func returnTold(r movement.Return) json.RawMessage {
-	return (&Object{}).SetText("id", r.ID).SetText("sort", string(r.Sort)).SetNumber("amount", int64(r.Amount)).
-		SetTime("at", r.At).SetTime("undone_at", r.UndoneAt).JSON()
+	o := (&Object{}).SetText("id", r.ID).SetText("sort", string(r.Sort)).SetNumber("amount", int64(r.Amount)).
+		SetTime("at", r.At).SetTime("undone_at", r.UndoneAt)
+	if r.Refund != "" {
+		o.SetText("refund_id", r.Refund)
+	}
+	return o.JSON()
 }
 
 // firstAnswer is the data of a creation's first answer, which a replay repeats.

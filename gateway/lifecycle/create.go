@@ -24,6 +24,9 @@ func (l *Lifecycle) create(ctx context.Context, r Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	if r.Operation.Rules.Follows {
+		r.Route = []string{draft.Provider}
+	}
 	lost, err := l.findLost(ctx, r, draft)
 	if err == nil && lost.has != nil {
 		draft.Provider = lost.has.Provider
@@ -251,11 +254,7 @@ func longest(op *catalog.Operation) time.Duration {
 func (l *Lifecycle) submit(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection) (Answer, error) {
 	result := sdk.DidNotSend(sdk.BlameNone, "send_by passed before the reservation was through")
 	if l.Now().Before(m.SendBy) {
-		result = l.Providers.Call(ctx, UseBy(m, op), sdk.Call{
-			Operation: m.Operation, RequestID: m.RequestID, Connection: c.Connection,
-			Reference: m.UpstreamReference(), Amount: m.Amount, Body: m.Body(), SendBy: m.SendBy,
-			Cost: m.Cost, Quote: m.Quote,
-		}, op.Rules.Timeout)
+		result = l.call(ctx, op, m, c)
 	}
 	if result.Outcome == sdk.Done || result.Outcome == sdk.Pending {
 		if err := l.checkOffer(op, m, result.Data); err != nil {
@@ -275,6 +274,19 @@ func (l *Lifecycle) submit(ctx context.Context, op *catalog.Operation, m movemen
 		l.note(ctx, op, m, "called", result.Outcome.String(), result.Detail)
 	}
 	return answer, err
+}
+
+// call hands a movement to its provider.
+func (l *Lifecycle) call(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection) sdk.Result {
+	payment, err := l.payment(ctx, m)
+	if err != nil {
+		return sdk.DidNotSend(sdk.BlameNone, "what it is of can't be read: "+err.Error())
+	}
+	return l.Providers.Call(ctx, UseBy(m, op), sdk.Call{
+		Operation: m.Operation, RequestID: m.RequestID, Connection: c.Connection,
+		Reference: m.UpstreamReference(), Amount: m.Amount, Body: m.Body(), SendBy: m.SendBy,
+		Cost: m.Cost, Quote: m.Quote, Payment: payment,
+	}, op.Rules.Timeout)
 }
 
 // errored keeps that the provider has ended the call with an error of its own. Where

@@ -155,7 +155,7 @@ func (l *Lifecycle) notified(ctx context.Context, c tenants.Connection, u sdk.St
 	case !op.Rules.Signed, len(f.Returns) > 0 && m.State.Open():
 		return l.hinted(ctx, op, m, now, f)
 	}
-	_, err = l.Apply(ctx, op, m, f)
+	_, err = l.takeIn(ctx, op, m, f, u.Returns)
 	return err
 }
 

@@ -92,6 +92,10 @@ func (l *Lifecycle) ask(ctx context.Context, op *catalog.Operation, m movement.M
 
 func (l *Lifecycle) lookup(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection, now time.Time) sdk.StatusUpdate {
 	lookup := lookupOf(m, c)
+	var err error
+	if lookup.Payment, err = l.payment(ctx, m); err != nil {
+		return sdk.NoStatus(sdk.BlameNone, "what it is of can't be read: "+err.Error())
+	}
 	if op.Rules.Resubmits {
 		lookup.SendBy = earlier(now.Add(sendWindow), m.ResubmitUntil(op.Rules))
 	}
@@ -136,7 +140,7 @@ func (l *Lifecycle) weigh(
 		f.Proves = c.SameAccount(m) && l.clockFault() == nil && l.barred() == nil
 		return l.notFound(ctx, op, m, c, f, next)
 	default:
-		return l.Apply(ctx, op, m, f)
+		return l.takeIn(ctx, op, m, f, u.Returns)
 	}
 }
 

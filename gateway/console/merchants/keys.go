@@ -41,7 +41,7 @@ func (c *Console) keys(r *room) error {
 }
 
 // scopes are what a key may do, as the contract names them.
-var scopes = []tenants.Scope{tenants.ScopeRead, tenants.ScopeCollect, tenants.ScopeOrder, tenants.ScopeTransfer}
+var scopes = []tenants.Scope{tenants.ScopeRead, tenants.ScopeCollect, tenants.ScopeOrder, tenants.ScopeTransfer, tenants.ScopeRefund}
 
 func (c *Console) newKey(r *room) error {
 	return r.Show("newkey.html", r.T("New key"), map[string]any{"Room": r, "Scopes": scopes})

@@ -1,0 +1,163 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+// Refund is money of a payment that its merchant gives back, all that is left of it or a
+// part. It goes where the payment went: the same provider, the same account there. It is
+// answered how it stands, as a transfer is; what it brings back is a return of the payment.
+//
+// No more goes back than has come: the refunds of a payment count against it as transfers do
+// against payout limits, exactly, over all replicas, until they fail.
+type Refund struct {
+	lifecycle.Plain
+
+	lifecycle *lifecycle.Lifecycle
+	register  RefundRegister
+}
+
+// RefundRegister tells how much of a payment its refunds have taken.
+type RefundRegister interface {
+	UsedOf(ctx context.Context, owner movement.Owner, name, period string) (int64, error)
+}
+
+// AddRefund has refunds run.
+func AddRefund(l *lifecycle.Lifecycle, register RefundRegister) *Refund {
+	k := &Refund{lifecycle: l, register: register}
+	l.Add(manifest.Refund, k)
+	return k
+}
+
+// lasting is the period of what counts for ever: counts of periods that are named by dates
+// are dropped some day.
+const lasting = "lasting"
+
+// Of is the payment that a refund gives back.
+func (k *Refund) Of(ctx context.Context, m movement.Movement) (movement.Movement, error) {
+	op, err := k.lifecycle.Shown(m)
+	if err != nil {
+		return movement.Movement{}, err
+	}
+	return k.payment(ctx, m.Owner, lifecycle.TextOf(m.Field(op.PaymentField())))
+}
+
+func (k *Refund) payment(ctx context.Context, owner movement.Owner, reference string) (movement.Movement, error) {
+	m, err := k.lifecycle.Store.MovementByKey(ctx, movement.Key{Owner: owner, Kind: manifest.Payment, Reference: reference})
+	if err == nil && m.State == movement.NotSubmitted {
+		err = movement.ErrNotFound
+	}
+	return m, err
+}
+
+// Draft finds the payment, whose provider the refund is sent to.
+func (k *Refund) Draft(ctx context.Context, r lifecycle.Request, draft *movement.Movement) (err error) {
+	op := r.Operation
+	name, _ := r.Body[op.PaymentField()].(string)
+	payment, err := k.payment(ctx, draft.Owner, name)
+	if errors.Is(err, movement.ErrNotFound) {
+		return fault.New(fault.NotFound, "There is no such payment.").WithReference(name)
+	}
+	if err != nil {
+		return err
+	}
+	if _, serves := op.Of(payment.Provider); !serves {
+		return fault.Invalid(op.PaymentField(), "was paid through a provider that takes no refunds from here: give it back at the provider, and it is told as returned")
+	}
+	draft.Provider = payment.Provider
+	if op.HasAmount(r.Body) {
+		if draft.Amount, err = op.AmountOf(r.Body); err != nil {
+			return err
+		}
+	}
+	draft.Request, err = op.Canonical(r.Body)
+	return err
+}
+
+// Prepare finds out how much may go back.
+func (k *Refund) Prepare(ctx context.Context, r lifecycle.Request, draft *movement.Movement, c lifecycle.Connection) (remark string, err error) {
+	op := r.Operation
+	name, _ := r.Body[op.PaymentField()].(string)
+	payment, err := k.payment(ctx, draft.Owner, name)
+	if err != nil {
+		return "", err
+	}
+	made, err := k.lifecycle.Shown(payment)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case payment.State != movement.Succeeded && payment.PaidLateAt.IsZero():
+		return "", fault.Invalid(op.PaymentField(), "is "+made.Rules.Status(payment)+": only what was paid can be given back")
+	case !c.SameAccount(payment):
+		return "", fault.Invalid(op.PaymentField(), "was paid to another account at the provider than the one that is connected now: give it back there, and it is told as returned")
+	}
+	most, count := payment.Refundable(), "refund."+payment.ID.Compact()
+	if draft.Amount == 0 {
+		used, err := k.register.UsedOf(ctx, draft.Owner, count, lasting)
+		if err != nil {
+			return "", err
+		}
+		draft.Amount = most - money.Amount(used)
+	}
+	if draft.Amount <= 0 {
+		return "", fault.Invalid(op.PaymentField(), "has nothing left to give back: all of it went back, or is going back by other refunds")
+	}
+	draft.Usage = []movement.Usage{{Name: count, Period: lasting, Amount: int64(draft.Amount), Ceiling: int64(most)}}
+	return "", nil
+}
+
+// Reserve counts the refund against its payment.
+func (k *Refund) Reserve(ctx context.Context, op *catalog.Operation, draft movement.Movement, reserve lifecycle.Reserving) (movement.Movement, bool, error) {
+	m, ours, err := reserve(ctx, draft)
+	if limit, limited := errors.AsType[*movement.LimitError](err); limited {
+		left := money.Amount(max(limit.Most-limit.Used, 0))
+		err = fault.Invalid(op.AmountField(), "is more than is left of the payment: of "+money.Amount(limit.Most).String()+" that can go back by refunds, "+
+			money.Amount(limit.Used).String()+" has, or is on its way; at most "+left.String()+" can").WithReference(draft.Reference)
+	}
+	return m, ours, err
+}
+
+// Answer is how the refund stands, or the provider's no.
+func (k *Refund) Answer(op *catalog.Operation, m movement.Movement) (lifecycle.Answer, error) {
+	if m.State == movement.Failed {
+		refusal := m.Refusal
+		if refusal == nil {
+			refusal = &movement.Refusal{Message: "The refund has failed at the provider. No money went back."}
+		}
+		return lifecycle.Answer{}, lifecycle.RefusalError(refusal).WithReference(m.Reference)
+	}
+	return lifecycle.Answer{Data: startRefund(op, m).Echo(op, m).SetTime("created_at", m.CreatedAt).Results(op, op, m.Result).JSON()}, nil
+}
+
+// startRefund begins an answer about a refund.
+func startRefund(op *catalog.Operation, m movement.Movement) *lifecycle.Object {
+	return (&lifecycle.Object{}).SetText(op.Rules.ReferenceField, m.Reference).SetText("status", op.Rules.Status(m)).SetNumber("amount", int64(m.Amount))
+}
+
+// Describe is the state of a refund.
+func (k *Refund) Describe(asked, op *catalog.Operation, m movement.Movement) lifecycle.Answer {
+	return lifecycle.Answer{Data: describeRefund(asked, op, m).JSON()}
+}
+
+func describeRefund(asked, op *catalog.Operation, m movement.Movement) *lifecycle.Object {
+	o := startRefund(op, m).Echo(asked, m).SetTime("created_at", m.CreatedAt).SetTime("updated_at", m.UpdatedAt)
+	if m.ProviderReference != "" {
+		o.SetText("provider_reference", m.ProviderReference)
+	}
+	return o.Returned(m).Results(asked, op, m.Result)
+}
+
+// Event is the state, and when it was so.
+func (k *Refund) Event(op *catalog.Operation, m movement.Movement, at time.Time) *lifecycle.Object {
+	return describeRefund(op.Status, op, m).SetTime("timestamp", at)
+}
