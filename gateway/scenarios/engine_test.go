@@ -43,6 +43,7 @@ type Engine struct {
 type Dependencies struct {
 	Store      lifecycle.Store
 	Transfers  kind.TransferRegister
+	Refunds    kind.RefundRegister
 	Records    query.Records
 	Shared     query.Shared
 	Overrides  override.Records
@@ -94,6 +95,7 @@ func New(d Dependencies) *Engine {
 	e.payments = kind.AddPayment(l, "https://gate.example")
 	kind.AddCollection(l, e.reconciler)
 	kind.AddOrder(l, e.queries)
+	kind.AddRefund(l, d.Refunds)
 	e.transfers = kind.AddTransfer(l, d.Transfers, reconcile.NewAbsences(l, d.Books, d.PaidOut))
 	return e
 }

@@ -48,6 +48,7 @@ type upstream struct {
 	ack           sdk.Acknowledgement
 	ackErr        error
 	products      []product
+	refunds       refunds
 
 	// The statement. Of transfers it is made of what has moved.
 	rows      []sdk.StatementLine
@@ -151,6 +152,8 @@ func (u *upstream) Call(ctx context.Context, _ host.Use, call sdk.Call, _ time.D
 		return u.end(call)
 	case call.Operation == productsPath, call.Operation == inquiryPath:
 		return u.query(call)
+	case call.Operation == refundPath:
+		return u.refunds.call(call)
 	}
 	u.mu.Lock()
 	before, after := u.before, u.after
@@ -276,6 +279,9 @@ func (u *upstream) end(call sdk.Call) sdk.Result {
 func (u *upstream) Lookup(ctx context.Context, _ host.Use, l sdk.Lookup, _ time.Duration) sdk.StatusUpdate {
 	if ctx.Err() != nil {
 		return sdk.NoStatus(sdk.BlameNone, "the caller has gone")
+	}
+	if l.Operation == refundPath {
+		return u.refunds.lookup(l)
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -103,6 +103,7 @@ type keeper interface {
 	lifecycle.Store
 	lifecycle.OutageList
 	kind.TransferRegister
+	kind.RefundRegister
 	reconcile.PaidOut
 	reconcile.Statements
 	reconcile.Lines
@@ -211,7 +212,7 @@ func (w *world) restart() {
 // replica is an engine of its own, with what it keeps movements by.
 func (w *world) replica(k keeper) *Engine {
 	return New(Dependencies{
-		Store: k, Transfers: k, PaidOut: k, Records: k, Overrides: k, Statements: k, Lines: k, Providers: w.up, Books: w.up, Shared: w.shelf,
+		Store: k, Transfers: k, Refunds: k, PaidOut: k, Records: k, Overrides: k, Statements: k, Lines: k, Providers: w.up, Books: w.up, Shared: w.shelf,
 		Accounts: w, Vault: openVault{}, Catalog: w.catalog, Now: w.now, Log: slog.New(slog.DiscardHandler),
 		Committed: func() { w.woken.Add(1) }, Foreign: func(string) { w.foreign.Add(1) },
 	})
