@@ -26,14 +26,15 @@ const (
 	MayCallback Permission = "callbacks"   // URL, secret, tests, sending again
 	MayConnect  Permission = "connections" // accounts at providers
 	MayMoney    Permission = "money"       // balance, account statement, CSV
+	MayRefund   Permission = "refund"      // give payments back
 	MayMembers  Permission = "members"     // invite, change and remove people
 )
 
 // merchantRoles is everything that roles mean.
 var merchantRoles = map[Role][]Permission{
-	RoleOwner:     {MayLook, MayKeys, MayCallback, MayConnect, MayMoney, MayMembers},
+	RoleOwner:     {MayLook, MayKeys, MayCallback, MayConnect, MayMoney, MayRefund, MayMembers},
 	RoleDeveloper: {MayLook, MayKeys, MayCallback, MayConnect},
-	RoleFinance:   {MayLook, MayMoney},
+	RoleFinance:   {MayLook, MayMoney, MayRefund},
 	RoleViewer:    {MayLook},
 }
 

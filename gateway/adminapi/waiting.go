@@ -12,6 +12,7 @@ import (
 type Waiting struct {
 	Overrides   []WaitingOverride   `json:"overrides"`   // for another operator, who says the same
 	Assignments []WaitingAssignment `json:"assignments"` // for another operator, who says the same
+	Refunds     []WaitingRefund     `json:"refunds"`     // for another operator, who says the same
 	Adjustments []Adjustment        `json:"adjustments"` // for another operator, who approves or rejects
 	Activations []PolicyActivation  `json:"activations"` // for another operator, who activates the same version
 	Approvals   []PluginApproval    `json:"approvals"`   // for another operator, who confirms

@@ -72,6 +72,7 @@ type App struct {
 	sender     *callback.Sender
 	lifecycle  *lifecycle.Lifecycle
 	payments   *kind.Payment
+	refunds    *kind.Refund
 	queries    *query.Queries
 	reconciler *reconcile.Reconciler
 	overrides  *override.Overrides
@@ -213,14 +214,18 @@ func (a *App) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	admitter := admission.New(a.policy, a.limiter, a.quotas, admission.Config{
+		Location: zone, Namer: decision.NewNamer(a.decisions, replicaNumber(a.replica)), Decisions: a.decided, Log: a.log,
+	})
+	a.refunds.Admit = func(ctx context.Context, id tenants.Identity, op *catalog.Operation, body catalog.Document) (policy.Ticket, error) {
+		ticket, err := admitter.Admit(ctx, a.clock.Now(), id, op, body)
+		return ticket.Ticket, err
+	}
 	a.edge, err = edge.New(
 		edge.Config{Svc: a.config.Service, PublicURL: a.config.PublicURL, ConsoleURL: a.config.MerchantsConsoleURL, TrustedProxies: trusted, AllowHTTPCallbacks: a.config.AllowHTTPCallbacks},
 		edge.Dependencies{
 			Movements: a.lifecycle, Queries: a.queries, Notifier: a.lifecycle, Checkouts: a.payments, Authenticator: a.directory, PolicyFresh: a.follower.Fresh,
-			Admitter: admission.New(a.policy, a.limiter, a.quotas, admission.Config{
-				Location: zone, Namer: decision.NewNamer(a.decisions, replicaNumber(a.replica)), Decisions: a.decided, Log: a.log,
-			}),
-			Failures: limit.NewFailures(), Observer: a.metrics, Log: a.log, Now: a.clock.Now,
+			Admitter: admitter, Failures: limit.NewFailures(), Observer: a.metrics, Log: a.log, Now: a.clock.Now,
 		}, snapshot)
 	if err != nil {
 		return err
@@ -245,7 +250,7 @@ func (a *App) wireMoney(vault *tenants.Vault, mailed func()) {
 	kind.AddOrder(a.lifecycle, a.queries)
 	a.absences = reconcile.NewAbsences(a.lifecycle, a.host, a.store)
 	kind.AddTransfer(a.lifecycle, a.store, a.absences)
-	kind.AddRefund(a.lifecycle, a.store)
+	a.refunds = kind.AddRefund(a.lifecycle, a.store)
 }
 
 // leases are this replica's buckets of a queue.

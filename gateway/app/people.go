@@ -14,6 +14,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -47,6 +48,9 @@ func (a *App) wirePeople(vault *tenants.Vault, zone *time.Location) error {
 		merchants.Dependencies{
 			Dependencies: shared, Records: a.store, Manifests: a.host.Manifests,
 			Standing: func(m movement.Movement) (json.RawMessage, error) { return a.lifecycle.Standing(m) }, // which is made later
+			Refundable: func(ctx context.Context, m movement.Movement) (money.Amount, error) {
+				return a.refunds.Refundable(ctx, m)
+			},
 			Admin: func(by string, of tenants.MerchantID) *adminapi.Client {
 				// The page has judged what its visitor may do there.
 				return adminapi.NewClientOver(a.console.As(console.Identity{Name: by, Role: console.RoleAdmin, Of: of}))

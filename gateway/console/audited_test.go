@@ -3,6 +3,8 @@ package console_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -219,6 +221,16 @@ func (w *world) changes() map[string]func() audited {
 			must(failed(w.store.Match(ctx, now, statement, []movement.Match{{Payment: "rrn-1", State: movement.LineUnmatched}})))
 			return of(id, "statement.assign", func(a *adminapi.Client) error {
 				return failed(adminapi.AssignStatementLine.Call(ctx, a, adminapi.NewAssignment{Movement: m.ID.String(), Payment: "rrn-1", Reason: "why"}))
+			})
+		},
+		"POST /admin/movements/{movement}/refund": func() audited {
+			m := w.transfers(0, nil)
+			return of(m.Owner.MerchantID, "payment.refund", func(a *adminapi.Client) error { // the entry comes before anything is found out
+				_, err := adminapi.RefundPayment.Call(ctx, a, adminapi.NewRefund{Movement: m.ID.String(), RefundID: "R-1", Reason: "why"})
+				if refused, ok := errors.AsType[*adminapi.Failure](err); !ok || refused.Status != http.StatusNotFound {
+					return fmt.Errorf("a transfer was given back: %w", err)
+				}
+				return nil
 			})
 		},
 		"POST /admin/recovery/open": func() audited {

@@ -166,6 +166,7 @@ func (c *Console) routes() {
 	serve(c, adminapi.RevokeOperatorTokens, c.revokeOperatorTokens)
 	serve(c, adminapi.ListStatementLines, c.listStatementLines)
 	serve(c, adminapi.AssignStatementLine, c.assignStatementLine)
+	serve(c, adminapi.RefundPayment, c.refundPayment)
 	c.mux.HandleFunc("POST "+impactPath, c.tryOnPast)
 	c.acts["POST "+impactPath] = adminapi.Act{Route: "POST " + impactPath, Takes: adminapi.ChangePolicy}
 	c.mux.HandleFunc(nowhere, c.nothingHere)

@@ -11,6 +11,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
+	"github.com/seed-f006e74d/gerbang/gateway/kind"
 	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/override"
@@ -117,7 +118,7 @@ type Ledger interface {
 
 // Statements reads which merchant an account belongs to, nobody's
 // (store.ErrNotFound) until its first collection, and the statement lines that wait
-// for an operator, the newest first. WaitingClaims are assignments that wait for another one.
+// for an operator, the newest first. WaitingClaims are assignments and refunds that wait for another one.
 type Statements interface {
 	Statement(ctx context.Context, account movement.AccountID) (movement.Statement, error)
 	ListLines(ctx context.Context, r movement.LineRange) ([]movement.ListedLine, error)
@@ -222,10 +223,11 @@ type Dependencies struct {
 	Statements Statements
 
 	// Override takes an operator's decision on a movement whose outcome nobody knows,
-	// with an audit entry. Assign gives a statement line to a collection. The errors
-	// of both are *fault.Error.
+	// with an audit entry. Assign gives a statement line to a collection, Refund a payment
+	// back. The errors of all are *fault.Error.
 	Override func(ctx context.Context, d override.Request) (override.Result, error)
 	Assign   func(ctx context.Context, a reconcile.Assignment) (reconcile.Assigned, error)
+	Refund   func(ctx context.Context, o kind.RefundOrder) (kind.RefundOrdered, error)
 
 	Usage  func(ctx context.Context, owner movement.Owner, period string) ([]store.Used, error) // of quotas
 	Probe  func(ctx context.Context) (problem string, cause error)                              // asks the database, and writes to it

@@ -136,7 +136,7 @@ func TestAMerchantIsShownWithoutSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(shown.Keys) != 2 || !shown.Keys[0].Usable || len(shown.Keys[0].Scopes) != 4 || shown.Version != w.account(made.MerchantID).Version() {
+	if len(shown.Keys) != 2 || !shown.Keys[0].Usable || len(shown.Keys[0].Scopes) != 5 || shown.Version != w.account(made.MerchantID).Version() {
 		t.Errorf("shown %+v", shown)
 	}
 	if len(shown.Connections) != 1 || shown.Connections[0].Provider != "bank" || shown.Connections[0].Version != 1 {

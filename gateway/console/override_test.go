@@ -60,6 +60,7 @@ func overriding(t *testing.T, changes ...func(*console.Config, *console.Dependen
 		kind.AddTransfer(l, s, nil)
 		reconciler := reconcile.New(l, nil, s, s)
 		kind.AddCollection(l, reconciler)
+		d.Refund = kind.AddRefund(l, s).Order
 		d.Override, d.Assign = override.New(l, s).Override, reconciler.Assign
 	})...)
 	l.Accounts = w.directory

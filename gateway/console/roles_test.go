@@ -29,7 +29,7 @@ var mayChange = map[console.Role][]string{
 	},
 	console.RoleFinance: {
 		"POST /admin/merchants/{merchant}/credit", "POST /admin/merchants/{merchant}/debit", "POST /admin/ledger/approve", "POST /admin/ledger/reject",
-		"POST /admin/movements/{movement}/override", "POST /admin/movements/{movement}/assign", "POST /admin/exceptions/resolve",
+		"POST /admin/movements/{movement}/override", "POST /admin/movements/{movement}/assign", "POST /admin/movements/{movement}/refund", "POST /admin/exceptions/resolve",
 	},
 	console.RolePolicy: {
 		"POST /admin/policies", "POST /admin/policies/{version}/activate", "POST /admin/policies/rollback", "POST /admin/policy/test", "POST /admin/policy/try", "POST /admin/policy/impact",

@@ -12,7 +12,7 @@ import (
 func (c *Console) listAllWaiting(x *call) (any, error) {
 	ctx := x.request.Context()
 	out := adminapi.Waiting{
-		Overrides: []adminapi.WaitingOverride{}, Assignments: []adminapi.WaitingAssignment{}, Adjustments: []adminapi.Adjustment{}, Activations: []adminapi.PolicyActivation{},
+		Overrides: []adminapi.WaitingOverride{}, Assignments: []adminapi.WaitingAssignment{}, Refunds: []adminapi.WaitingRefund{}, Adjustments: []adminapi.Adjustment{}, Activations: []adminapi.PolicyActivation{},
 		Approvals: []adminapi.PluginApproval{}, Exceptions: []adminapi.Exception{},
 	}
 	overrides, err := c.deps.Movements.WaitingOverrides(ctx, adminapi.MostListed)
@@ -31,6 +31,13 @@ func (c *Console) listAllWaiting(x *call) (any, error) {
 		return nil, err
 	}
 	for _, a := range assignments {
+		if refund := a.Refund(); refund != "" {
+			out.Refunds = append(out.Refunds, adminapi.WaitingRefund{
+				Movement: a.Movement.String(), RefundID: refund, MerchantID: a.Owner.MerchantID, Mode: a.Owner.Mode,
+				Amount: a.Amount, Operator: a.Operator, Reason: a.Reason, At: a.At,
+			})
+			continue
+		}
 		out.Assignments = append(out.Assignments, adminapi.WaitingAssignment{
 			Movement: a.Movement.String(), Payment: a.Payment, MerchantID: a.Owner.MerchantID, Mode: a.Owner.Mode,
 			Amount: a.Amount, Operator: a.Operator, Reason: a.Reason, At: a.At,

@@ -2,6 +2,7 @@ package kind
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -9,8 +10,10 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // Refund is money of a payment that its merchant gives back, all that is left of it or a
@@ -24,11 +27,16 @@ type Refund struct {
 
 	lifecycle *lifecycle.Lifecycle
 	register  RefundRegister
+	// Admit asks the policy about a refund that a person orders, as it is asked about one
+	// of a key's. It is set before a person can.
+	Admit func(ctx context.Context, id tenants.Identity, op *catalog.Operation, body catalog.Document) (policy.Ticket, error)
 }
 
-// RefundRegister tells how much of a payment its refunds have taken.
+// RefundRegister tells how much of a payment its refunds have taken, and keeps operators'
+// claims.
 type RefundRegister interface {
 	UsedOf(ctx context.Context, owner movement.Owner, name, period string) (int64, error)
+	Claim(ctx context.Context, c movement.Claim) (movement.Claim, error)
 }
 
 // AddRefund has refunds run.
@@ -101,19 +109,119 @@ func (k *Refund) Prepare(ctx context.Context, r lifecycle.Request, draft *moveme
 	case !c.SameAccount(payment):
 		return "", fault.Invalid(op.PaymentField(), "was paid to another account at the provider than the one that is connected now: give it back there, and it is told as returned")
 	}
-	most, count := payment.Refundable(), "refund."+payment.ID.Compact()
 	if draft.Amount == 0 {
-		used, err := k.register.UsedOf(ctx, draft.Owner, count, lasting)
-		if err != nil {
+		if draft.Amount, err = k.left(ctx, payment); err != nil {
 			return "", err
 		}
-		draft.Amount = most - money.Amount(used)
 	}
 	if draft.Amount <= 0 {
 		return "", fault.Invalid(op.PaymentField(), "has nothing left to give back: all of it went back, or is going back by other refunds")
 	}
-	draft.Usage = []movement.Usage{{Name: count, Period: lasting, Amount: int64(draft.Amount), Ceiling: int64(most)}}
+	draft.Usage = []movement.Usage{{Name: countOf(payment), Period: lasting, Amount: int64(draft.Amount), Ceiling: int64(payment.Refundable())}}
 	return "", nil
+}
+
+// countOf names what refunds of a payment count against.
+func countOf(payment movement.Movement) string { return "refund." + payment.ID.Compact() }
+
+// left is how much of a payment can go back now.
+func (k *Refund) left(ctx context.Context, payment movement.Movement) (money.Amount, error) {
+	used, err := k.register.UsedOf(ctx, payment.Owner, countOf(payment), lasting)
+	return payment.Refundable() - money.Amount(used), err
+}
+
+// RefundOrder is a refund that a person orders: one of the merchant's people, or an operator.
+type RefundOrder struct {
+	Payment   movement.ID
+	RefundID  string
+	Amount    money.Amount // all that is left where it is 0
+	Reason    string
+	RequestID string
+	// Operator is "" for the merchant's own people. What one may not claim alone waits for
+	// another who says the same.
+	Operator  string
+	AloneUpTo money.Amount
+}
+
+// RefundOrdered is what has come of an order: the answer that a key would have got, or that it
+// waits for another operator.
+type RefundOrdered struct {
+	Data    json.RawMessage
+	Waiting bool
+}
+
+// Order makes the refund as if a key of the merchant's had asked for it. The error is
+// always a *fault.Error.
+func (k *Refund) Order(ctx context.Context, o RefundOrder) (RefundOrdered, error) {
+	done, err := k.order(ctx, o)
+	if err != nil {
+		return RefundOrdered{}, fault.From(err)
+	}
+	return done, nil
+}
+
+func (k *Refund) order(ctx context.Context, o RefundOrder) (RefundOrdered, error) {
+	payment, err := k.lifecycle.Store.MovementByID(ctx, o.Payment)
+	if errors.Is(err, movement.ErrNotFound) || err == nil && (payment.Kind != manifest.Payment || payment.State == movement.NotSubmitted) {
+		return RefundOrdered{}, fault.New(fault.NotFound, "There is no such payment.")
+	}
+	if err != nil {
+		return RefundOrdered{}, err
+	}
+	op := k.operationFor(payment)
+	if op == nil {
+		return RefundOrdered{}, fault.New(fault.ProviderRejected, "The provider of this payment takes no refunds from here: give it back at the provider, and it is told as returned.")
+	}
+	account, err := k.lifecycle.Account(ctx, payment)
+	if err != nil {
+		return RefundOrdered{}, err
+	}
+	if o.Amount == 0 {
+		if o.Amount, err = k.left(ctx, payment); err != nil {
+			return RefundOrdered{}, err
+		}
+	}
+	body := catalog.Document{op.PaymentField(): payment.Reference, op.ReferenceField(): o.RefundID, op.AmountField(): json.Number(o.Amount.String())}
+	if o.Reason != "" && op.Answers("reason") {
+		body["reason"] = o.Reason
+	}
+	if wrong := op.Check(body); len(wrong) > 0 {
+		return RefundOrdered{}, fault.Invalid(wrong[0].Field, wrong[0].Message)
+	}
+	if o.Operator != "" {
+		claim, err := k.register.Claim(ctx, movement.Refunding(payment, o.RefundID, o.Amount, o.Operator, o.Reason, k.lifecycle.Now(), o.AloneUpTo))
+		if err != nil || !claim.Made() {
+			return RefundOrdered{Waiting: err == nil}, err
+		}
+	}
+	id := tenants.Identity{Account: account, Mode: tenants.Mode(payment.Owner.Mode)}
+	request := lifecycle.Request{Identity: id, Operation: op, Body: body, RequestID: o.RequestID}
+	if request.Ticket, err = k.Admit(ctx, id, op, body); err != nil {
+		return RefundOrdered{}, err
+	}
+	answer, err := k.lifecycle.Run(ctx, request)
+	data, _ := answer.Data.(json.RawMessage) // kinds answer nothing else
+	return RefundOrdered{Data: data}, err
+}
+
+// operationFor is the operation by which a payment is given back, nil for none.
+func (k *Refund) operationFor(payment movement.Movement) *catalog.Operation {
+	for _, op := range k.lifecycle.Catalog.Current().Operations() {
+		if _, serves := op.Of(payment.Provider); serves && op.RefundOf == payment.Operation {
+			return op
+		}
+	}
+	return nil
+}
+
+// Refundable is how much of a payment a person may give back now; 0 where it can't be.
+func (k *Refund) Refundable(ctx context.Context, payment movement.Movement) (money.Amount, error) {
+	paid := payment.State == movement.Succeeded || !payment.PaidLateAt.IsZero()
+	if payment.Kind != manifest.Payment || !paid || k.operationFor(payment) == nil {
+		return 0, nil
+	}
+	left, err := k.left(ctx, payment)
+	return max(left, 0), err
 }
 
 // Reserve counts the refund against its payment.

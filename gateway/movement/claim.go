@@ -3,6 +3,7 @@ package movement
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/sdk/money"
@@ -20,7 +21,7 @@ type Claim struct {
 	Owner    Owner
 	Subject  string // names it: what the same operator says again is the same claim
 	Movement ID
-	Payment  string // of an assignment, else ""
+	Payment  string // of an assignment; of a refund its own reference; else ""
 	Operator string
 	Amount   money.Amount
 	Reason   string
@@ -56,6 +57,25 @@ func Assigning(line StatementLine, m Movement, operator, reason string, at time.
 		Owner: m.Owner, Subject: "payment " + line.Payment + " to " + m.ID.String(), Movement: m.ID, Payment: line.Payment,
 		Operator: operator, Amount: max(line.Amount, m.Amount), Reason: reason, At: at, AloneUpTo: aloneUpTo,
 	}
+}
+
+// refundClaim begins the subject of a claim that is a refund.
+const refundClaim = "refund "
+
+// Refunding is the claim of an operator who gives a payment back.
+func Refunding(m Movement, refund string, amount money.Amount, operator, reason string, at time.Time, aloneUpTo money.Amount) Claim {
+	return Claim{
+		Owner: m.Owner, Subject: refundClaim + refund + " of " + m.ID.String(), Movement: m.ID, Payment: refund,
+		Operator: operator, Amount: amount, Reason: reason, At: at, AloneUpTo: aloneUpTo,
+	}
+}
+
+// Refund is the reference of the refund that is claimed, "" where it is none.
+func (c Claim) Refund() string {
+	if strings.HasPrefix(c.Subject, refundClaim) {
+		return c.Payment
+	}
+	return ""
 }
 
 // Claim is the claim of an override that one operator decides: all of the movement, in

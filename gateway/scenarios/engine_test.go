@@ -33,6 +33,7 @@ type Engine struct {
 	*lifecycle.Lifecycle
 	payments   *kind.Payment
 	transfers  *kind.Transfer
+	refunds    *kind.Refund
 	queries    *query.Queries
 	reconciler *reconcile.Reconciler
 	overrides  *override.Overrides
@@ -95,7 +96,7 @@ func New(d Dependencies) *Engine {
 	e.payments = kind.AddPayment(l, "https://gate.example")
 	kind.AddCollection(l, e.reconciler)
 	kind.AddOrder(l, e.queries)
-	kind.AddRefund(l, d.Refunds)
+	e.refunds = kind.AddRefund(l, d.Refunds)
 	e.transfers = kind.AddTransfer(l, d.Transfers, reconcile.NewAbsences(l, d.Books, d.PaidOut))
 	return e
 }

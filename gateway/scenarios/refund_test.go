@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,10 +13,13 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/kind"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 const (
@@ -564,4 +568,64 @@ func ownManifestWithout(path string) []byte {
 		panic(err)
 	}
 	return bytes.ReplaceAll(text, []byte(`":"`), []byte(`": "`))
+}
+
+// TestRefundByPeople: one of the merchant's people gives back as a key would. An operator
+// does so alone up to a sum, over all that was claimed in a day, and above it another one
+// says the same. The policy is asked each time.
+func TestRefundByPeople(t *testing.T) {
+	t.Parallel()
+	onBoth(t, refunded, func(w *world) {
+		working(w)
+		m := paidFor(w)
+		var asked []string
+		w.refunds.Admit = func(_ context.Context, id tenants.Identity, op *catalog.Operation, body catalog.Document) (policy.Ticket, error) {
+			asked = append(asked, fmt.Sprint(body[op.ReferenceField()], " ", body[op.AmountField()]))
+			if body["reason"] == "not allowed" {
+				return policy.Ticket{}, fault.New(fault.PolicyDenied, "No refunds at night.")
+			}
+			return policy.Ticket{Limits: w.limits, Zone: w.zone}, nil
+		}
+		orders := func(operator, id string, amount money.Amount, reason string) (kind.RefundOrdered, error) {
+			return w.refunds.Order(t.Context(), kind.RefundOrder{Payment: m.ID, RefundID: id, Amount: amount, Reason: reason, Operator: operator, AloneUpTo: 3_000})
+		}
+		gone := func(back money.Amount) {
+			t.Helper()
+			w.wantMoney("A", "PAID", 10_000, back, false)
+			w.wantCounted(back)
+		}
+		if done, err := orders("", "R1", 4_000, "sold out"); err != nil || done.Waiting || !strings.Contains(string(done.Data), `"SUCCEEDED"`) {
+			t.Errorf("a person of the merchant's: %+v, %v", done, err)
+		}
+		gone(4_000)
+		if done, err := orders("ayu", "R2", 2_000, "phoned"); err != nil || done.Waiting {
+			t.Errorf("an operator alone: %+v, %v", done, err)
+		}
+		gone(6_000)
+		for range 2 {
+			if done, err := orders("ayu", "R3", 1_500, "phoned"); err != nil || !done.Waiting {
+				t.Errorf("an operator beyond a sum: %+v, %v", done, err)
+			}
+		}
+		gone(6_000)
+		if _, err := orders("", "R4", 0, "not allowed"); fault.From(err).Code != fault.PolicyDenied {
+			t.Errorf("the policy refuses: %v", err)
+		}
+		if done, err := orders("budi", "R3", 1_500, "seen"); err != nil || done.Waiting || !strings.Contains(string(done.Data), `"SUCCEEDED"`) {
+			t.Errorf("another operator: %+v, %v", done, err)
+		}
+		if done, err := orders("ayu", "R3", 1_500, "again"); fault.From(err).Code != fault.DuplicateReference || done.Waiting {
+			t.Errorf("for another reason: %+v, %v", done, err)
+		}
+		gone(7_500)
+		if left, err := w.refunds.Refundable(t.Context(), w.stored("A")); err != nil || left != 2_500 {
+			t.Errorf("%v is left: %v", left, err)
+		}
+		if _, err := w.refunds.Order(t.Context(), kind.RefundOrder{Payment: movement.NewID(), RefundID: "R5", Reason: "why"}); fault.From(err).Code != fault.NotFound {
+			t.Errorf("no such payment: %v", err)
+		}
+		if want := []string{"R1 4000", "R2 2000", "R4 4000", "R3 1500", "R3 1500"}; !slices.Equal(asked, want) {
+			t.Errorf("the policy was asked of %q, want %q", asked, want)
+		}
+	})
 }

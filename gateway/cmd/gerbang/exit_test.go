@@ -98,6 +98,7 @@ var undoable = map[string]string{
 	"callback secret finish mer_1 --mode live":                                         `{"mode":"live"}`,
 	"callback secret cancel mer_1 --mode live":                                         `{"mode":"live"}`,
 	"operator token revoke sari":                                                       `[]`,
+	"payment refund m-1 --amount 1000 --reason sold-out":                               `{"refund_id":"R"}`,
 	"key rotate mer_1 k1 --overlap 0s":                                                 `{"key_id":"k2"}`,
 	"operator token rotate sari --overlap 0s":                                          `{"name":"sari"}`,
 }

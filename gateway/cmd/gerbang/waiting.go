@@ -29,6 +29,12 @@ func (*waitingCommand) Run(ctx context.Context, p *program, admin *adminapi.Clie
 			"gerbang statement assign " + shellWord(a.Payment) + " " + a.Movement + " --reason WHY",
 		})
 	}
+	for _, a := range all.Refunds {
+		rows = append(rows, []string{
+			"refund", timeText(&a.At), a.Operator, a.MerchantID, a.Amount.Format() + " of " + a.Movement, a.Reason,
+			"gerbang payment refund " + a.Movement + " --amount " + a.Amount.String() + " --refund-id " + shellWord(a.RefundID) + " --reason WHY",
+		})
+	}
 	for _, a := range all.Adjustments {
 		rows = append(rows, []string{
 			a.Kind, timeText(&a.RequestedAt), a.RequestedBy, a.MerchantID, a.Amount.Format() + ", " + a.Reference, a.Reason,

@@ -47,7 +47,7 @@ func TestEveryFormIsAudited(t *testing.T) {
 		t.Fatal(err)
 	}
 	of := movement.Movement{
-		Key: movement.Key{Owner: movement.Owner{MerchantID: string(shop.ID), Mode: "test"}, Kind: manifest.Order, Reference: "r"}, ID: movement.ID(uuid.New()), State: movement.Pending,
+		Key: movement.Key{Owner: movement.Owner{MerchantID: string(shop.ID), Mode: "test"}, Kind: manifest.Payment, Reference: "r"}, ID: movement.ID(uuid.New()), State: movement.Pending,
 	}
 	var changes []string
 	c, err := New(Config{URL: "http://127.0.0.1", Trusted: func() []netip.Prefix { return nil }}, Dependencies{
@@ -76,7 +76,7 @@ func TestEveryFormIsAudited(t *testing.T) {
 	}
 	viewer := members[slices.IndexFunc(members, func(m tenants.Member) bool { return m.Email == "viewer@example.com" })]
 	own := map[string]string{"/members": "member.invite", "/members/{person}/role": "member.role", "/members/{person}/remove": "member.remove"}
-	form := url.Values{"email": {"new@example.com"}, "role": {"finance"}, "action": {"rotate"}, "url": {"https://shop.example/cb"}, "token": {"k"}, "overlap": {"1h"}}
+	form := url.Values{"email": {"new@example.com"}, "role": {"finance"}, "action": {"rotate"}, "url": {"https://shop.example/cb"}, "token": {"k"}, "overlap": {"1h"}, "amount": {"1000"}, "refund_id": {"R"}, "reason": {"why"}}
 	for _, route := range c.routes() {
 		method, path, _ := strings.Cut(route.pattern, " ")
 		if method != http.MethodPost || path == "/movements/{movement}/pay" { // which pays at a simulator, as any payer may
@@ -84,7 +84,7 @@ func TestEveryFormIsAudited(t *testing.T) {
 		}
 		changes = nil
 		before := auditOf(t, kept, shop.ID)
-		target := strings.NewReplacer("{provider}", "bank", "{event}", uuid.NewString(), "{key}", "one", "{person}", viewer.PersonID.String()).Replace(path)
+		target := strings.NewReplacer("{provider}", "bank", "{event}", uuid.NewString(), "{movement}", of.ID.String(), "{key}", "one", "{person}", viewer.PersonID.String()).Replace(path)
 		if got := fetch(t, owner, http.MethodPost, server.URL+"/"+string(shop.ID)+"/test"+target, form); got.status >= http.StatusBadRequest {
 			t.Errorf("%s: %d %s", route.pattern, got.status, got.body)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -195,8 +196,15 @@ func (c *Console) movement(r *room) error {
 	if err != nil {
 		return err
 	}
+	left := money.Amount(0)
+	if r.Member.Role.May(tenants.MayRefund) {
+		if left, err = c.deps.Refundable(r.Request.Context(), m); err != nil {
+			return err
+		}
+	}
 	return r.Show("movement.html", nameOf(&m), map[string]any{
-		"Room": r, "M": m, "State": m.Listed(), "Name": nameOf(&m), "Whole": whole, "Request": pretty(whole.Request), "Answer": pretty(whole.Answer),
+		"Refundable": left > 0,
+		"Room":       r, "M": m, "State": m.Listed(), "Name": nameOf(&m), "Whole": whole, "Request": pretty(whole.Request), "Answer": pretty(whole.Answer),
 		"Stands": pretty(stands), "List": r.Path(pathOf(m.Kind)), "ListTitle": titleOf(m.Kind),
 		"Pay": c.payable(r, m) != nil && r.Member.Role.May(tenants.MayCallback), "Seconds": m.State == movement.Pending || m.State == movement.Acknowledged,
 		"Money": r.Member.Role.May(tenants.MayMoney), "History": entriesOf(whole.History),

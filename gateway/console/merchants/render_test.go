@@ -25,6 +25,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -108,7 +109,7 @@ func TestScriptsAreShownAsText(t *testing.T) {
 		t.Fatal(err)
 	}
 	of := movement.Movement{
-		Key: movement.Key{Owner: movement.Owner{MerchantID: string(shop.ID), Mode: "test"}, Kind: manifest.Order, Reference: pagetest.Hostile},
+		Key: movement.Key{Owner: movement.Owner{MerchantID: string(shop.ID), Mode: "test"}, Kind: manifest.Payment, Reference: pagetest.Hostile},
 		ID:  movement.ID(uuid.New()), Operation: pagetest.Hostile, Provider: pagetest.Hostile, State: movement.Pending, Amount: 1, Answer: quoted,
 		Channel: pagetest.Hostile, ProviderReference: pagetest.Hostile, RequestID: pagetest.Hostile, DecisionID: pagetest.Hostile, CreatedAt: time.Now(),
 	}
@@ -117,8 +118,9 @@ func TestScriptsAreShownAsText(t *testing.T) {
 	c, err := New(Config{URL: "http://127.0.0.1", APIURL: "http://api.example", PayURL: "http://pay.example", Trusted: func() []netip.Prefix { return nil }}, Dependencies{
 		Dependencies: page.Dependencies{SignIn: in, Sessions: kept.Sessions(), Now: time.Now, Log: slog.New(slog.DiscardHandler)},
 		Records:      hostileRecords{of}, Admin: func(string, tenants.MerchantID) *adminapi.Client { return adminapi.NewClientOver(hostileAPI{t}) },
-		Standing:  func(movement.Movement) (json.RawMessage, error) { return quoted, nil },
-		Manifests: func() []*manifest.Manifest { return []*manifest.Manifest{offered} },
+		Standing:   func(movement.Movement) (json.RawMessage, error) { return quoted, nil },
+		Manifests:  func() []*manifest.Manifest { return []*manifest.Manifest{offered} },
+		Refundable: func(context.Context, movement.Movement) (money.Amount, error) { return 1, nil },
 	})
 	if err != nil {
 		t.Fatal(err)

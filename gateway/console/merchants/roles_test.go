@@ -34,14 +34,14 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 // reach is what each role reaches, written apart from the table of routes: the first part
 // of the path below merchant and mode.
 var reach = map[tenants.Role][]string{
-	tenants.RoleOwner:     {"", "payments", "collections", "orders", "transfers", "movements", "movements!", "find", "requests", "callbacks", "callbacks!", "keys", "keys!", "receiver!", "balance", "connections", "connections!", "members", "members!", "audit"},
-	tenants.RoleDeveloper: {"", "payments", "collections", "orders", "transfers", "movements", "movements!", "find", "requests", "callbacks", "callbacks!", "keys", "keys!", "receiver!", "connections", "connections!"},
-	tenants.RoleFinance:   {"", "payments", "collections", "orders", "transfers", "movements", "find", "requests", "callbacks", "balance"},
-	tenants.RoleViewer:    {"", "payments", "collections", "orders", "transfers", "movements", "find", "requests", "callbacks"},
+	tenants.RoleOwner:     {"", "payments", "refunds", "collections", "orders", "transfers", "movements", "movements!", "refund!", "find", "requests", "callbacks", "callbacks!", "keys", "keys!", "receiver!", "balance", "connections", "connections!", "members", "members!", "audit"},
+	tenants.RoleDeveloper: {"", "payments", "refunds", "collections", "orders", "transfers", "movements", "movements!", "find", "requests", "callbacks", "callbacks!", "keys", "keys!", "receiver!", "connections", "connections!"},
+	tenants.RoleFinance:   {"", "payments", "refunds", "collections", "orders", "transfers", "movements", "refund!", "find", "requests", "callbacks", "balance"},
+	tenants.RoleViewer:    {"", "payments", "refunds", "collections", "orders", "transfers", "movements", "find", "requests", "callbacks"},
 }
 
 // freshly are the sections whose forms need a fresh code.
-var freshly = []string{"keys!", "receiver!", "connections!", "members!"}
+var freshly = []string{"refund!", "keys!", "receiver!", "connections!", "members!"}
 
 // nothing is an admin API that does nothing and notes that it was reached.
 type nothing struct{ reached bool }
@@ -95,7 +95,7 @@ func TestRoles(t *testing.T) {
 	for _, of := range c.routes() {
 		method, path, _ := strings.Cut(of.pattern, " ")
 		section, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSuffix(path, "{$}"), "/"), "/")
-		if method == http.MethodPost || strings.HasPrefix(path, "/keys/") || strings.HasPrefix(path, "/connections/") {
+		if method == http.MethodPost || strings.HasPrefix(path, "/keys/") || strings.HasPrefix(path, "/refund/") || strings.HasPrefix(path, "/connections/") {
 			section += "!"
 		}
 		if path == "/callbacks/secret" || path == "/callbacks/url" {

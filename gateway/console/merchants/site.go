@@ -18,6 +18,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -52,6 +53,8 @@ type Dependencies struct {
 	Admin func(by string, of tenants.MerchantID) *adminapi.Client
 	// Standing is what a status call tells of a movement as it is known, nil for nothing.
 	Standing func(m movement.Movement) (json.RawMessage, error)
+	// Refundable is how much of a payment can be given back now, 0 for nothing.
+	Refundable func(ctx context.Context, m movement.Movement) (money.Amount, error)
 	// Manifests are the providers that are offered.
 	Manifests func() []*manifest.Manifest
 }
@@ -145,6 +148,7 @@ type beside struct {
 var pages = []beside{
 	{"/", "Overview", tenants.MayLook},
 	{"/payments", "Payments", tenants.MayLook},
+	{"/refunds", "Refunds", tenants.MayLook},
 	{"/collections", "Collections", tenants.MayLook},
 	{"/orders", "Orders", tenants.MayLook},
 	{"/transfers", "Transfers", tenants.MayLook},
@@ -212,6 +216,8 @@ func (c *Console) routes() []route {
 		{"GET /{$}", tenants.MayLook, c.overview, false},
 		{"GET /movements/{movement}", tenants.MayLook, c.movement, false},
 		{"POST /movements/{movement}/pay", tenants.MayCallback, c.pay, false},
+		{"GET /refund/{movement}", tenants.MayRefund, c.askRefund, true},
+		{"POST /refund/{movement}", tenants.MayRefund, c.refund, true},
 		{"GET /find", tenants.MayLook, c.find, false},
 		{"GET /requests", tenants.MayLook, c.requests, false},
 		{"GET /requests/{decision}", tenants.MayLook, c.request, false},

@@ -63,6 +63,7 @@ var answers = []struct {
 	{`POST /admin/pauses(/end)?`, adminapi.Paused{}},
 	{`POST /admin/movements/[^/]+/override`, adminapi.Overridden{}},
 	{`POST /admin/movements/[^/]+/assign`, adminapi.Assigned{}},
+	{`POST /admin/movements/[^/]+/refund`, adminapi.Refunded{}},
 	{`GET /admin/waiting`, adminapi.Waiting{}},
 	{`GET /admin/traffic`, adminapi.Traffic{}},
 	{`POST /admin/plugin-approvals/[^/]+/confirm`, adminapi.PluginApproval{}},
@@ -154,6 +155,7 @@ func (a admin) RoundTrip(r *http.Request) (*http.Response, error) {
 			if !a.empty {
 				v.Overrides[0].Override.Operator, v.Adjustments[0].RequestedBy = visits, visits
 				v.Activations[0].RequestedBy, v.Approvals[0].ApprovedBy = visits, visits
+				v.Refunds[0].Operator = visits
 			}
 		case *adminapi.Readiness:
 			return a.answer(v)
@@ -376,12 +378,12 @@ func TestEveryPageCanBeShown(t *testing.T) {
 func TestNobodyConfirmsAlone(t *testing.T) {
 	t.Parallel()
 	_, body := enter(t, "admin", "en", false).ask(http.MethodGet, "/waiting", nil)
-	for _, action := range []string{"/waiting/overrides", "/waiting/adjustments", "/activate", "/waiting/approvals"} {
+	for _, action := range []string{"/waiting/overrides", "/waiting/refunds", "/waiting/adjustments", "/activate", "/waiting/approvals"} {
 		if n := strings.Count(body, action+`"`); n != 1 {
 			t.Errorf("%d forms for %s", n, action)
 		}
 	}
-	if n := strings.Count(body, "You asked for it: another operator decides."); n != 4 {
+	if n := strings.Count(body, "You asked for it: another operator decides."); n != 5 {
 		t.Errorf("%d are told that it is another one's to decide", n)
 	}
 }

@@ -145,6 +145,7 @@ func (c *Console) routes() {
 	c.at("POST /waiting/exceptions", c.resolve)
 	c.at("POST /waiting/adjustments", c.decide, page.Fresh)
 	c.at("POST /waiting/overrides", c.confirmOverride, page.Fresh)
+	c.at("POST /waiting/refunds", c.confirmRefund, page.Fresh)
 	c.at("POST /waiting/approvals", c.confirmProvider, page.Fresh)
 
 	c.at("GET /pauses", c.pauses)

@@ -2,6 +2,7 @@ package operators
 
 import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -22,6 +23,21 @@ func (c *Console) confirmOverride(r *room) error {
 		return r.Go("/waiting", "It waits until another operator says the same.")
 	}
 	return r.did(err, "/waiting", "The outcome is decided.")
+}
+
+// confirmRefund says the same as another operator.
+func (c *Console) confirmRefund(r *room) error {
+	amount, err := money.Parse(r.Form("amount"))
+	if err != nil {
+		return err
+	}
+	done, err := adminapi.RefundPayment.Call(r.Request.Context(), r.admin, adminapi.NewRefund{
+		Movement: r.Form("movement"), RefundID: r.Form("refund_id"), Amount: amount, Reason: r.Form("reason"),
+	})
+	if err == nil && done.Waiting {
+		return r.Go("/waiting", "It waits until another operator says the same.")
+	}
+	return r.did(err, "/waiting", "The refund is ordered.")
 }
 
 // confirmProvider confirms another operator's approval.

@@ -133,7 +133,7 @@ var words = map[string]string{
 	"Confirm that it is %s": "Konfirmasi bahwa %s", "Confirm": "Konfirmasi", "Manifest": "Manifes", "May reach": "Boleh menjangkau",
 	"Confirm this binary? What it is sent may move money. Compare its SHA-256 with the one that you built or tested.": "Konfirmasi program ini? Yang dikirim kepadanya dapat memindahkan uang. Bandingkan SHA-256-nya dengan yang Anda buat atau uji.",
 	"The approval is confirmed. It can be activated on the provider's page.":                                          "Persetujuan dikonfirmasi. Program dapat diberlakukan di halaman penyedia.",
-	"Statement lines": "Baris mutasi",
+	"Statement lines": "Baris mutasi", "Refunds": "Pengembalian dana", "Give the money back": "Kembalikan dana", "The refund is ordered.": "Pengembalian dana diminta.",
 	"Lines of providers' statements that pay no collection yet.": "Baris mutasi penyedia yang belum membayar penagihan mana pun.",
 	"Pays the collection": "Membayar penagihan", "The line pays that collection now.": "Baris itu kini membayar penagihan tersebut.",
 

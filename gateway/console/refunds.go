@@ -1,0 +1,42 @@
+package console
+
+import (
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/kind"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// refundPayment gives a payment back, by an operator's word or by that of one of the
+// merchant's people, whose page has judged whose payment it is. The audit has it before
+// anything is sent.
+func (c *Console) refundPayment(x *call, wanted adminapi.NewRefund) (adminapi.Refunded, error) {
+	id, _, ok := ourName(x.request.PathValue("movement"))
+	switch {
+	case !ok:
+		return adminapi.Refunded{}, fault.New(fault.NotFound, "There is no such payment: refund names one by its id or upstream reference.")
+	case !plain(wanted.Reason, 1, maxReason):
+		return adminapi.Refunded{}, fault.Invalid("reason", "must have 1 to 200 characters, without control characters")
+	}
+	m, err := c.deps.Movements.MovementByID(x.request.Context(), id)
+	if err != nil {
+		return adminapi.Refunded{}, err
+	}
+	amount := "all that is left"
+	if wanted.Amount != 0 {
+		amount = wanted.Amount.Format()
+	}
+	audit := x.audit("payment.refund", wanted.RefundID+" of "+m.ID.String()+", mode "+m.Owner.Mode+", "+amount+": "+wanted.Reason)
+	if err := c.deps.Merchants.NoteAudit(x.request.Context(), audit, tenants.MerchantID(m.Owner.MerchantID)); err != nil {
+		return adminapi.Refunded{}, err
+	}
+	order := kind.RefundOrder{Payment: m.ID, RefundID: wanted.RefundID, Amount: wanted.Amount, Reason: wanted.Reason, RequestID: x.id, AloneUpTo: c.access.Load().ApprovalAbove}
+	if x.operator.Of == "" {
+		order.Operator = x.operator.Name
+	}
+	done, err := c.deps.Refund(x.request.Context(), order)
+	if err != nil {
+		return adminapi.Refunded{}, err
+	}
+	return adminapi.Refunded{RefundID: wanted.RefundID, Answer: done.Data, Waiting: done.Waiting}, nil
+}
