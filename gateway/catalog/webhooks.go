@@ -93,6 +93,7 @@ func describeEvent(status *Operation) (object, error) {
 			"amount":    object{"type": "integer"},
 			"at":        object{"type": "string", "format": "date-time"},
 			"undone_at": object{"type": "string", "format": "date-time", "description": "When the money came again: a dispute was won, a refund failed."},
+			"refund_id": object{"type": "string", "description": "Of your refund that it was, where it was one."},
 		},
 	}
 	properties["timestamp"] = object{"type": "string", "format": "date-time", "description": "When the event happened."}
