@@ -87,6 +87,9 @@ func (p *Payment) Event(op *catalog.Operation, m movement.Movement, at time.Time
 // Cancel asks the provider to end a pending payment, and polls it then: it may have
 // been paid meanwhile, also where the provider leaves its end to us.
 func (p *Payment) Cancel(ctx context.Context, r lifecycle.Request, m movement.Movement) (movement.Movement, error) {
+	if m.PaidAmount != 0 { // money has arrived for it, and an operator decides
+		return m, nil
+	}
 	l, op := p.lifecycle, r.Operation
 	c, err := l.Reconnect(ctx, op, m)
 	if err != nil {

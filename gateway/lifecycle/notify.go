@@ -53,6 +53,11 @@ func (l *Lifecycle) Notify(ctx context.Context, n Notification) (sdk.Acknowledge
 	if err != nil {
 		return sdk.Acknowledgement{}, fault.New(fault.ProviderUnavailable, "The notification can't be taken now.").Because(err)
 	}
+	if ack.Status >= http.StatusInternalServerError { // the plugin can't tell now, and it is sent again
+		l.Log.WarnContext(ctx, "a notification can't be read now", "merchant", string(c.MerchantID), "mode", string(c.Mode),
+			"provider", string(c.Provider), "status", ack.Status, "detail", ack.Detail)
+		return ack, nil
+	}
 	if ack.Status >= http.StatusBadRequest {
 		// What could not be verified says nothing, whatever stands in it.
 		l.Log.WarnContext(ctx, "a notification was not taken", "merchant", string(c.MerchantID), "mode", string(c.Mode),
@@ -146,9 +151,9 @@ func (l *Lifecycle) notified(ctx context.Context, c tenants.Connection, u sdk.St
 			Reason: movement.ReasonNotUnderstood, FactID: cmp.Or(f.EventID, Printable(u.Detail)),
 			Detail: "the provider has notified of something that its plugin does not understand: " + Printable(u.Detail),
 		})
-	case err != nil && !op.Rules.Signed:
+	case err != nil: // whose account it is decides who may say so
 		return err
-	case err == nil && now.anotherAccount(m):
+	case now.anotherAccount(m):
 		return l.ofAnother(ctx, m, now, f, u.Status)
 	case !op.Rules.Signed && f.NamesAnother(m) != "": // a lookup is about the one that we know
 		return l.List(ctx, m, movement.Cause{Reason: movement.ReasonContradiction, FactID: f.EventID, Detail: f.NamesAnother(m)})

@@ -120,10 +120,10 @@ func (l *Lifecycle) weigh(
 	f := l.factOfUpdate(op, m, u, movement.FromLookup)
 	f.Hinted = hinted
 	if c.anotherAccount(m) { // which has nothing of it
-		switch f.Says { //nolint:exhaustive // the others end nothing
-		case movement.SaysExpired:
+		switch {
+		case f.Says == movement.SaysExpired && len(f.Returns) == 0:
 			f.Says = movement.SaysNotFound // that the life of a link is over needs no account
-		case movement.SaysSucceeded, movement.SaysFailed:
+		case f.Says == movement.SaysSucceeded, f.Says == movement.SaysFailed, len(f.Returns) > 0:
 			m.DueAt = next
 			return m, l.ofAnother(ctx, m, c, f, u.Status)
 		}

@@ -202,7 +202,7 @@ func unpaid(expires, now, through time.Time) bool {
 
 // cancelled ends what its merchant had ended at the provider.
 func cancelled(rules Rules, m Movement, f Fact) Transition {
-	if m.State != Pending {
+	if m.State != Pending || m.PaidAmount != 0 { // operators decide what has another amount
 		return Transition{}
 	}
 	return move(rules, m, f, Expired, Transition{Event: string(Expired), Detail: detail("source", f.source())})
@@ -310,6 +310,9 @@ func updated(rules Rules, m Movement, f Fact) Transition {
 		return exception(why, f.EventID, text)
 	}
 	effect := rules.judge(m.State, to)
+	if effect == Move && m.PaidAmount != 0 && (to == Expired || to == Failed) {
+		return exception(ReasonAmount, f.EventID, m.PaidAmount.String()+" of "+m.Amount.String()+" has arrived, and the provider says "+string(to)+": operators decide")
+	}
 	if to == Failed && m.State.Final() && !m.PaidLateAt.IsZero() && f.Source != FromCall && (f.EventID == "" || f.EventID != m.FactID) {
 		return allBack(rules, m, f) // of late money, and no older news than that
 	}
@@ -440,7 +443,7 @@ func allBack(rules Rules, m Movement, f Fact) Transition {
 func otherAmount(rules Rules, m Movement, f Fact, text string) Transition {
 	t := Transition{Exceptions: []Cause{{ReasonAmount, f.EventID, text}}}
 	switch {
-	case m.PaidAmount == f.Amount, m.State == Succeeded, m.State == NotSubmitted:
+	case m.PaidAmount == f.Amount && (m.State != Expired || m.FactID == OverrideFact), m.State == Succeeded, m.State == NotSubmitted:
 		return t
 	case rules.judge(m.State, Succeeded) == LateMoney:
 		if !m.PaidLateAt.IsZero() {
@@ -466,6 +469,13 @@ func confirmed(rules Rules, m Movement, f Fact, to State) Transition {
 		return Transition{}
 	case to == Succeeded && m.Gone() && f.Source == FromLookup && !f.tellsGone(rules, m):
 		return exception(ReasonContradiction, f.EventID, "its money went back, and the provider says succeeded")
+	case again && m.PaidByOverride() && m.PaidAmount != 0 && f.Amount > m.PaidAmount: // the rest
+		t := Transition{
+			Effect: OtherAmount, Event: "amount_differs", Tells: AmountEvent, PaidAmount: f.Amount,
+			Detail: detail("source", f.source(), "fact", f.EventID, "at", stamp(f.At), "channel", f.Channel, "amount", f.Amount.String()),
+		}
+		t.Exceptions = []Cause{{ReasonPaidAgain, f.EventID, "operators ended it with " + m.PaidAmount.String() + ", and the provider tells of " + f.Amount.String()}}
+		return t
 	case again && m.PaidByOverride(): // nobody knows which payment the operators saw
 		return exception(ReasonPaidAgain, f.EventID, "operators ended it as paid, and the provider tells of a payment")
 	case again:

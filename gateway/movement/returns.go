@@ -131,6 +131,15 @@ func (m *Movement) unheard(f Fact) (news []Return) {
 		i := m.returnAt(r)
 		links := i >= 0 && r.Refund != "" && m.Returns[i].Refund == ""
 		switch {
+		case i < 0 && m.tellsAll() && !r.UndoneAt.IsZero(): // a dispute was won of what had no name
+			all := m.returnAt(Return{})
+			named := all >= 0 && m.Returns[all].Amount == r.Amount
+			if named {
+				r.ID, r.At = "", m.Returns[all].At
+			}
+			if !named || m.Returns[all].UndoneAt.IsZero() {
+				news = append(news, r)
+			}
 		case i < 0 && (m.tellsAll() || !r.UndoneAt.IsZero()): // nor does what came again unheard
 		case i < 0:
 			news = append(news, r)
@@ -141,6 +150,8 @@ func (m *Movement) unheard(f Fact) (news []Return) {
 			linked := m.Returns[i]
 			linked.Refund = r.Refund
 			news = append(news, linked)
+		case m.Returns[i].Amount != r.Amount && (m.Cost == 0 || r.Amount != m.Cost): // of an order its price is kept
+			news = append(news, r)
 		}
 	}
 	return news
@@ -186,8 +197,12 @@ func moneyBack(rules Rules, m Movement, f Fact, r Return) Transition {
 		return exception(ReasonAmount, fact, "it cost "+m.Cost.String()+", the provider tells of a "+what)
 	case rules.AmountIsCost:
 		r.Amount = m.Amount
-	case r.Amount <= 0 || r.Amount > m.Paid(), known >= 0 && m.Returns[known].Amount != r.Amount:
+	case known >= 0 && m.Returns[known].Amount != r.Amount:
+		return exception(ReasonAmount, fact+" of "+r.Amount.String(), "the provider told of "+m.Returns[known].Amount.String()+" before, and now of a "+what)
+	case r.Amount <= 0 || r.Amount > m.Paid():
 		return exception(ReasonAmount, fact, "of "+m.Paid().String()+", the provider tells of a "+what)
+	case known < 0 && !r.UndoneAt.IsZero():
+		return exception(ReasonContradiction, fact, "all of it had gone back without a name, the provider tells that a "+what+" came again")
 	}
 	then := m.withReturn(r)
 	left := max(then.Paid()-then.Returned(), 0)

@@ -325,14 +325,76 @@ func TestPaidShort(t *testing.T) {
 			w.wantTold(differs+" PENDING", differs+" PENDING", ends+" PAID")
 		})
 	})
-	t.Run("the provider ends it", func(t *testing.T) {
+	for _, status := range []sdk.Status{sdk.StatusFailed, sdk.StatusExpired} {
+		t.Run("the provider says "+status.String(), func(t *testing.T) { // which is not for it to decide any more
+			t.Parallel()
+			inMemory(t, payments, func(w *world) {
+				w.want(w.create("A"), "PENDING")
+				m := short(w, 9_000, "p")
+				u := sdk.StatusUpdate{Reference: m.UpstreamReference(), Status: status, Currency: "IDR", EventID: "f"}
+				w.hear(u)
+				u.Amount = 9_000
+				w.hear(u)
+				w.up.find = func(sdk.Lookup) sdk.StatusUpdate { return u }
+				w.work("A", 48*time.Hour)
+				w.wantMoney("A", "PENDING", 9_000, 0, false)
+				w.wantTold(differs + " PENDING")
+				w.wantListed(movement.ReasonAmount, movement.ReasonAmount, movement.ReasonUnresolved)
+				for _, operator := range []string{ayu, budi} {
+					if _, err := w.says(operator, movement.OverrideSucceeded); err != nil {
+						t.Fatal(err)
+					}
+				}
+				w.wantMoney("A", "PAID", 9_000, 0, false)
+			})
+		})
+	}
+	t.Run("its merchant cancels", func(t *testing.T) {
+		t.Parallel()
+		inMemory(t, payments, func(w *world) {
+			w.want(w.create("A"), "PENDING")
+			short(w, 9_000, "p")
+			w.want(w.cancel("A"), "PENDING")
+			if w.up.cancels != 0 {
+				t.Error("the provider was asked to end it")
+			}
+			w.wantMoney("A", "PENDING", 9_000, 0, false)
+		})
+	})
+	t.Run("it had expired at that moment", func(t *testing.T) {
+		t.Parallel()
+		inMemory(t, payments, func(w *world) {
+			w.want(w.create("A"), "PENDING")
+			m := w.stored("A")
+			seen := m
+			short(w, 9_000, "p")
+			c := movement.Change{Transition: movement.Apply(operationIn(w.catalog, createPath).Rules, seen, movement.Fact{
+				Source: movement.FromLookup, Says: movement.SaysExpired, Reference: m.UpstreamReference(), EventID: "e", Now: w.now(),
+			}), Movement: seen, At: w.now()}
+			if done, err := w.keeper.Apply(t.Context(), c); err != nil || !done { // of another replica, which had not seen it
+				t.Fatal(done, err)
+			}
+			short(w, 9_000, "p")
+			w.wantMoney("A", "EXPIRED", 9_000, 0, false)
+			w.wantTold(differs+" PENDING", late+" EXPIRED")
+		})
+	})
+	t.Run("the rest arrives after a decision", func(t *testing.T) {
 		t.Parallel()
 		inMemory(t, payments, func(w *world) {
 			w.want(w.create("A"), "PENDING")
 			m := short(w, 9_000, "p")
-			w.hear(sdk.StatusUpdate{Reference: m.UpstreamReference(), Status: sdk.StatusFailed, Amount: 9_000, Currency: "IDR", EventID: "f"})
-			w.wantMoney("A", "FAILED", 9_000, 0, false)
-			w.wantTold(differs+" PENDING", ends+" FAILED")
+			for _, operator := range []string{ayu, budi} {
+				if _, err := w.says(operator, movement.OverrideSucceeded); err != nil {
+					t.Fatal(err)
+				}
+			}
+			short(w, 10_000, "q")
+			short(w, 10_000, "q")
+			w.wantMoney("A", "PAID", 10_000, 0, false)
+			w.wantTold(differs+" PENDING", ends+" PAID", differs+" PAID")
+			w.hear(returning(m, sdk.StatusUnknown, sdk.Return{ID: "r1", Sort: sdk.ReturnRefund, Amount: 10_000, At: w.now()}))
+			w.wantMoney("A", "FAILED", 10_000, 10_000, true)
 		})
 	})
 }
@@ -491,4 +553,54 @@ func TestHintThatCantBeAskedAbout(t *testing.T) {
 		w.wantMoney("A", "EXPIRED", 10_000, 0, false)
 		w.wantTold(ends+" EXPIRED", late+" EXPIRED")
 	})
+}
+
+// TestReturnThatGrew: one that is told again with another amount is an exception each time,
+// since nobody knows which of them is true.
+func TestReturnThatGrew(t *testing.T) {
+	t.Parallel()
+	inMemory(t, payments, func(w *world) {
+		m := paidFor(w)
+		for _, amount := range []money.Amount{4_000, 4_000, 6_000, 10_000, 10_000} {
+			w.hear(returning(m, sdk.StatusUnknown, sdk.Return{ID: "cb", Sort: sdk.ReturnChargeback, Amount: amount}))
+		}
+		w.wantMoney("A", "PAID", 10_000, 4_000, false)
+		w.wantListed(movement.ReasonAmount, movement.ReasonAmount, movement.ReasonReturned)
+	})
+	inMemory(t, orders, func(w *world) { // which goes back at its price, whatever it cost
+		w.create("A")
+		m := w.stored("A")
+		for range 2 {
+			u := returning(m, sdk.StatusDone, sdk.Return{ID: "b", Sort: sdk.ReturnReversal, Amount: m.Cost})
+			u.Amount = m.Cost
+			w.hear(u)
+		}
+		w.wantListed(movement.ReasonReturned)
+	})
+}
+
+// TestWinOfWhatHadNoName: a status alone said that all is gone; a dispute that was won names
+// it, and the money is there again. A part of it that comes again is for a person.
+func TestWinOfWhatHadNoName(t *testing.T) {
+	t.Parallel()
+	for amount, listed := range map[money.Amount]string{10_000: movement.ReasonReturned, 4_000: movement.ReasonContradiction} {
+		inMemory(t, payments, func(w *world) {
+			m := paidFor(w)
+			w.pass(time.Hour)
+			w.hear(sdk.StatusUpdate{Reference: m.UpstreamReference(), Status: sdk.StatusFailed, Currency: "IDR", EventID: "gone"})
+			w.wantMoney("A", "FAILED", 10_000, 10_000, true)
+			w.pass(time.Hour)
+			for range 2 {
+				w.hear(returning(m, sdk.StatusUnknown, sdk.Return{ID: "cb-1", Sort: sdk.ReturnChargeback, Amount: amount, Undone: true, UndoneAt: w.now()}))
+			}
+			if amount == m.Amount {
+				w.wantMoney("A", "PAID", 10_000, 0, false)
+			} else {
+				w.wantMoney("A", "FAILED", 10_000, 10_000, true)
+			}
+			if got := w.listed(); len(got) != 2 || !slices.Contains(got, listed) {
+				t.Errorf("%v came again: the operators' list has %q", amount, got)
+			}
+		})
+	}
 }
