@@ -9,4 +9,11 @@
 // status have in common. The status API knows nothing of a link whose payer has not
 // chosen how to pay: that it finds none proves nothing about a link, and is never told
 // as "not found".
+//
+// A dispute that the merchant wins after a chargeback is not told as an undone return.
+// Midtrans' documents name no status that follows chargeback or partial_chargeback, and no
+// member that says how a dispute ended. If a transaction goes back to settlement, the plugin
+// tells what that says: paid, and nothing went back. The gateway lists the contradiction as
+// an exception ("its money went back, and the provider says succeeded"), and an operator
+// decides.
 package adapter

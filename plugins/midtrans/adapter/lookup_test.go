@@ -76,6 +76,7 @@ func TestStatuses(t *testing.T) {
 		"another order":      {answer: reply{200, `{"status_code":"200","order_id":"another","gross_amount":"25000.00","transaction_status":"settlement"}`}, blame: sdk.BlameUpstream},
 		"a fraction":         {answer: reply{200, `{"status_code":"200","transaction_id":"x","order_id":"` + reference + `","gross_amount":"25000.50","transaction_status":"settlement"}`}, blame: sdk.BlameUpstream},
 		"no amount":          {answer: reply{200, `{"status_code":"200","transaction_id":"x","order_id":"` + reference + `","transaction_status":"settlement"}`}, blame: sdk.BlameUpstream},
+		"back, no amount":    {answer: reply{200, `{"status_code":"200","transaction_id":"x","order_id":"` + reference + `","transaction_status":"refund"}`}, blame: sdk.BlameUpstream},
 		"another HTTP word":  {answer: reply{500, aTransaction("200", "settlement", "")}, blame: sdk.BlameUpstream},
 		"404 of a proxy":     {answer: reply{404, `{"message":"no Route matched"}`}, blame: sdk.BlameUpstream},
 		"wrong key":          {answer: reply{401, `{"status_code":"401","status_message":"wrong ` + testKey + `"}`}, blame: sdk.BlameAccount},

@@ -84,6 +84,10 @@ func (t transaction) card() bool { return t.PaymentType == "credit_card" }
 
 // statusUpdate is what the upstream says of the movement behind the order.
 func (t transaction) statusUpdate() sdk.StatusUpdate {
+	gross, err := t.amount()
+	if err != nil {
+		return noAmount(err)
+	}
 	switch t.Status {
 	case "pending", "authorize":
 		return t.open()
@@ -98,12 +102,12 @@ func (t transaction) statusUpdate() sdk.StatusUpdate {
 		}
 		return t.paid()
 	case "refund", "partial_refund":
-		return t.paid(t.refunds(t.Status == "refund")...)
+		return t.paid(t.refunds(gross, t.Status == "refund")...)
 	case "chargeback", "partial_chargeback":
-		return t.paid(t.chargebacks(t.Status == "chargeback")...)
+		return t.paid(t.chargebacks(gross, t.Status == "chargeback")...)
 	case "expire", "cancel", "deny", "failure":
 		if t.settled() {
-			return t.paid(t.whole(sdk.ReturnReversal))
+			return t.paid(sdk.Return{Sort: sdk.ReturnReversal, Amount: gross})
 		}
 	default:
 		return sdk.NoStatus(sdk.BlameUpstream, "the transaction has no known transaction_status")
@@ -111,22 +115,16 @@ func (t transaction) statusUpdate() sdk.StatusUpdate {
 	if t.Status == "expire" || t.Status == "cancel" {
 		u := t.ended(sdk.StatusExpired)
 		if t.card() && t.Status == "cancel" && u.Status == sdk.StatusExpired {
-			u.Returns = []sdk.Return{t.whole(sdk.ReturnVoid)}
+			u.Returns = []sdk.Return{{Sort: sdk.ReturnVoid, Amount: gross}}
 		}
 		return u
 	}
 	return t.ended(sdk.StatusFailed)
 }
 
-// whole is a return of all of it. The upstream has no name for one.
-func (t transaction) whole(sort sdk.ReturnSort) sdk.Return {
-	amount, _ := t.amount() // what can't be read is told by the update itself
-	return sdk.Return{Sort: sort, Amount: amount}
-}
-
 // refunds are those that the answer lists, or the one that it is about. Where it says no
 // more than that some of the money went back, a person has to look.
-func (t transaction) refunds(all bool) []sdk.Return {
+func (t transaction) refunds(gross money.Amount, all bool) []sdk.Return {
 	listed := t.Refunds
 	if len(listed) == 0 && t.RefundAmount != "" {
 		listed = []refund{{ID: t.RefundID, Key: t.RefundKey, Amount: t.RefundAmount}}
@@ -144,19 +142,19 @@ func (t transaction) refunds(all bool) []sdk.Return {
 	case len(told) > 0:
 		return told
 	case all:
-		return []sdk.Return{t.whole(sdk.ReturnRefund)}
+		return []sdk.Return{{Sort: sdk.ReturnRefund, Amount: gross}}
 	}
 	return []sdk.Return{{ID: t.Status}}
 }
 
 // chargebacks are what the payer's bank took back: the amount that the answer has, or all
 // that no refund gave back before.
-func (t transaction) chargebacks(all bool) []sdk.Return {
+func (t transaction) chargebacks(gross money.Amount, all bool) []sdk.Return {
 	var told []sdk.Return
 	if len(t.Refunds) > 0 {
-		told = t.refunds(false)
+		told = t.refunds(gross, false)
 	}
-	back := t.whole(sdk.ReturnChargeback)
+	back := sdk.Return{Sort: sdk.ReturnChargeback, Amount: gross}
 	for _, r := range told {
 		back.Amount -= r.Amount
 	}
@@ -170,11 +168,17 @@ func (t transaction) chargebacks(all bool) []sdk.Return {
 	return append(told, back)
 }
 
+// noAmount is of a transaction whose gross_amount can't be read: nothing that it tells of
+// money can be believed.
+func noAmount(err error) sdk.StatusUpdate {
+	return sdk.NoStatus(sdk.BlameUpstream, "gross_amount "+err.Error())
+}
+
 // base is a status update with what all have.
 func (t transaction) base(status sdk.Status) sdk.StatusUpdate {
 	amount, err := t.amount()
 	if err != nil {
-		return sdk.NoStatus(sdk.BlameUpstream, "gross_amount "+err.Error())
+		return noAmount(err)
 	}
 	if t.ID == "" {
 		return sdk.NoStatus(sdk.BlameUpstream, "the transaction has no transaction_id")
