@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,7 +53,9 @@ func (s *Simulator) Handler() http.Handler {
 	mux.Handle("GET /v2/{order}/status", s.guard("status", false, s.status))
 	mux.Handle("POST /v2/{order}/expire", s.guard("expire", false, s.ender(stateExpire)))
 	mux.Handle("POST /v2/{order}/cancel", s.guard("cancel", false, s.ender(stateCancel)))
-	mux.Handle("POST /v2/{order}/refund", s.guard("refund", true, s.refund))
+	refund := s.guard("refund", true, s.refund) // one operation, whichever way it is asked for
+	mux.Handle("POST /v2/{order}/refund", refund)
+	mux.Handle("POST /v2/{order}"+pathDirect, refund)
 	kit.NewRoom(s.env, pagePrefix, s.room).Serve(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, problem(http.StatusNotFound, "The requested resource is not found"))
@@ -215,7 +218,7 @@ func (s *Simulator) charge(r *http.Request) (int, any, error) {
 	switch {
 	case err != nil:
 		return 0, nil, err
-	case wanted.PaymentType != "qris":
+	case wanted.PaymentType != typeQRIS:
 		return 0, nil, problem(http.StatusBadRequest, "payment_type is not valid")
 	case o.Amount > maxQR:
 		return 0, nil, problem(http.StatusBadRequest, "transaction_details.gross_amount is above the maximum of QRIS")
@@ -263,29 +266,52 @@ func (s *Simulator) status(r *http.Request) (int, any, error) {
 	return http.StatusOK, s.body(o, codes[o.state(s.now())], "Success, transaction is found"), nil
 }
 
+// refundKeys are the names that a refund may have.
+var refundKeys = regexp.MustCompile(`^[A-Za-z0-9_-]*$`)
+
+const longestReason = 255
+
+// pathDirect asks the payer's provider at once.
+const pathDirect = "/refund/online/direct"
+
 // refund is the merchant's order to give money back.
 func (s *Simulator) refund(r *http.Request) (int, any, error) {
 	var wanted struct {
 		Key    string       `json:"refund_key"`
 		Amount money.Amount `json:"amount"`
+		Reason string       `json:"reason"`
 	}
 	if data, err := io.ReadAll(io.LimitReader(r.Body, maxBody)); err != nil || json.Unmarshal(data, &wanted) != nil {
 		return 0, nil, problem(http.StatusBadRequest, "The request body is not valid JSON")
+	}
+	switch {
+	case !refundKeys.MatchString(wanted.Key):
+		return 0, nil, problem(http.StatusBadRequest, "refund_key is not valid")
+	case len([]rune(wanted.Reason)) > longestReason:
+		return 0, nil, problem(http.StatusBadRequest, "reason is too long")
 	}
 	o, err := s.named(r)
 	if err != nil {
 		return 0, nil, err
 	}
-	o, err = s.giveBack(o.ID, wanted.Key, wanted.Amount, false, kit.TellAsUsual)
-	if refusal, is := errors.AsType[*kit.NotPayable](err); is {
-		return 0, nil, problem(http.StatusPreconditionFailed, refusal.Reason)
+	online, can := refundable[o.Tx.paymentType()]
+	if !can {
+		return 0, nil, errUnchangeable
+	}
+	b := back{Key: cmp.Or(wanted.Key, newID()), Amount: wanted.Amount, Reason: wanted.Reason}
+	b.Offline = !online && !strings.HasSuffix(r.URL.Path, pathDirect)
+	o, err = s.giveBack(o.ID, b, kit.TellAsUsual)
+	if errors.Is(err, errDenied) {
+		body := s.body(o, "202", errDenied.Error())
+		body["refund_chargeback_id"], body["refund_amount"], body["refund_key"] = len(o.Tx.Returns)+1, money.Amount(0).Decimal2(), b.Key
+		return http.StatusOK, body, nil
 	}
 	if err != nil {
 		return 0, nil, err
 	}
-	last := o.Tx.Returns[len(o.Tx.Returns)-1]
 	body := s.body(o, "200", "Success, refund request is approved")
-	body["refund_chargeback_id"], body["refund_amount"], body["refund_key"] = last.ID, last.Amount.Decimal2(), last.Key
+	delete(body, "refunds") // which the status lists
+	body["refund_chargeback_id"], body["refund_key"] = len(o.Tx.Returns), b.Key
 	return http.StatusOK, body, nil
 }
 

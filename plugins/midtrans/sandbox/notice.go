@@ -7,11 +7,12 @@ import (
 	"maps"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 	kit "github.com/seed-f006e74d/gerbang/sdk/sandbox"
 )
 
 // codes are the upstream's own codes of a transaction's states.
-var codes = map[string]string{statePending: "201", stateSettlement: "200", stateExpire: "407", stateCancel: "200",
+var codes = map[string]string{statePending: "201", stateCapture: "200", stateSettlement: "200", stateExpire: "407", stateCancel: "200",
 	stateRefund: "200", "partial_" + stateRefund: "200", stateChargeback: "200", "partial_" + stateChargeback: "200",
 }
 
@@ -24,13 +25,21 @@ func stamp(t time.Time) string { return t.In(jakarta).Format("2006-01-02 15:04:0
 func (s *Simulator) body(o order, code, message string) map[string]any {
 	body := map[string]any{
 		"status_code": code, "status_message": message, "transaction_id": o.Tx.ID, "order_id": o.OrderID,
-		"merchant_id": o.Account, "gross_amount": o.Amount.Decimal2(), "currency": "IDR", "payment_type": "qris", "acquirer": "gopay",
+		"merchant_id": o.Account, "gross_amount": o.Amount.Decimal2(), "currency": "IDR", "payment_type": o.Tx.paymentType(),
 		"transaction_time": stamp(o.Tx.Begun), "transaction_status": o.state(s.now()), "fraud_status": "accept", "expiry_time": stamp(o.Expiry),
 	}
-	if !o.Tx.Settled.IsZero() {
-		body["settlement_time"], body["issuer"] = stamp(o.Tx.Settled), "gopay"
+	qris, settled := o.Tx.paymentType() == typeQRIS, !o.Tx.Settled.IsZero()
+	if qris {
+		body["acquirer"] = "gopay"
+	}
+	if settled {
+		body["settlement_time"] = stamp(o.Tx.Settled)
+	}
+	if qris && settled {
+		body["issuer"] = "gopay"
 	}
 	var refunds []map[string]any
+	var refunded money.Amount
 	for _, b := range o.Tx.Returns {
 		told := map[string]any{"refund_chargeback_id": b.ID, "refund_amount": b.Amount.Decimal2(), "created_at": stamp(b.At)}
 		if b.Key != "" {
@@ -40,12 +49,27 @@ func (s *Simulator) body(o order, code, message string) map[string]any {
 			maps.Copy(body, told)
 			continue
 		}
-		refunds = append(refunds, told)
+		told["reason"], told["refund_method"] = b.Reason, map[bool]string{true: "offline", false: "online"}[b.Offline]
+		if !b.underWay() {
+			told["bank_confirmed_at"] = stamp(latest(b.At, b.Confirmed))
+		}
+		refunds, refunded = append(refunds, told), refunded+b.Amount
 	}
 	if refunds != nil {
 		body["refunds"] = refunds
+		if _, taken := body["refund_amount"]; !taken { // by a chargeback
+			body["refund_amount"] = refunded.Decimal2()
+		}
 	}
 	return body
+}
+
+// latest is the later of two moments.
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // notices are the messages about an order that has just changed, signed as the upstream

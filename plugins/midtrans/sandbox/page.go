@@ -2,7 +2,9 @@ package sandbox
 
 import (
 	"cmp"
+	"errors"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +22,7 @@ const (
 	magicTwice        money.Amount = 10110
 	magicLost         money.Amount = 10112
 	magicPaidByItself money.Amount = 10114
+	magicDenied       money.Amount = 10116
 
 	// selfPayGap is when magicPaidByItself is paid.
 	selfPayGap = 3 * time.Second
@@ -97,15 +100,10 @@ func (s *Simulator) Return(r kit.ReturnRequest) (kit.Returned, error) {
 	if r.ID != "" || r.Sort != stateRefund && !chargeback {
 		return kit.Returned{}, &kit.NotPayable{Reason: "this upstream knows refunds and chargebacks, and takes none of them back"}
 	}
-	id := ""
-	s.mu.RLock()
-	for key, o := range s.byName {
-		if key.orderID == r.Reference {
-			id = o.ID
-		}
+	o, err := s.giveBack(s.referred(r.Reference), back{Amount: r.Amount, Chargeback: chargeback}, kit.TellAsUsual)
+	if refusal, is := errors.AsType[*apiError](err); is {
+		return kit.Returned{}, &kit.NotPayable{Reason: refusal.message}
 	}
-	s.mu.RUnlock()
-	o, err := s.giveBack(id, "", r.Amount, chargeback, kit.TellAsUsual)
 	if err != nil {
 		return kit.Returned{}, err
 	}
@@ -113,21 +111,51 @@ func (s *Simulator) Return(r kit.ReturnRequest) (kit.Returned, error) {
 	return kit.Returned{ID: strconv.Itoa(last.ID), Amount: last.Amount}, nil
 }
 
+// referred finds an order by its merchant's name of it: what nobody has is "".
+func (s *Simulator) referred(reference string) (id string) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for key, o := range s.byName {
+		if key.orderID == reference {
+			id = o.ID
+		}
+	}
+	return id
+}
+
 // Orders implements the kit's Orderer.
 func (s *Simulator) Orders() []kit.Order {
-	type body struct {
-		URL string `json:"url"`
+	type choice struct {
+		URL  string `json:"url"`
+		Type string `json:"payment_type"`
 	}
-	return []kit.Order{kit.NewOrder("choose", `{"url":"..."}: the payer of a link chooses how to pay, and does not pay yet`, func(b body) (any, error) {
-		o, err := s.offered("", b.URL)
+	type named struct {
+		Reference string `json:"reference"`
+	}
+	told := func(o order, err error) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if o, err = s.choose(o.ID); err != nil {
-			return nil, err
-		}
 		return map[string]string{"reference": o.OrderID, "state": o.Tx.State}, nil
-	})}
+	}
+	return []kit.Order{
+		kit.NewOrder("choose", `{"url":"...","payment_type":"qris"}: the payer of a link chooses how to pay, and does not pay yet`, func(c choice) (any, error) {
+			if c.Type != "" && !slices.Contains(payable, c.Type) {
+				return nil, &kit.NotPayable{Reason: "payment_type is none of " + strings.Join(slices.Sorted(slices.Values(payable)), ", ")}
+			}
+			o, err := s.offered("", c.URL)
+			if err != nil {
+				return nil, err
+			}
+			return told(s.choose(o.ID, c.Type))
+		}),
+		kit.NewOrder("settle", `{"reference":"..."}: what was paid by a card settles, and can be refunded from then on`, func(n named) (any, error) {
+			return told(s.settle(s.referred(n.Reference)))
+		}),
+		kit.NewOrder("confirm", `{"reference":"..."}: the bank confirms the refunds of a payment that are under way`, func(n named) (any, error) {
+			return told(s.confirm(s.referred(n.Reference)))
+		}),
+	}
 }
 
 // Describe lists the magic amounts and where the pages are.
@@ -139,6 +167,7 @@ func (s *Simulator) Describe(base string) kit.Description {
 			{Value: magicTwice.String(), Effect: "each notification is sent twice"},
 			{Value: magicLost.String(), Effect: "no notification at all: only a look-up finds out"},
 			{Value: magicPaidByItself.String(), Effect: "is paid by itself after 3 s"},
+			{Value: magicDenied.String(), Effect: "a refund of it is denied by the bank: 202"},
 		},
 	}
 }

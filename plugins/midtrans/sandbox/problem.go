@@ -25,6 +25,12 @@ var (
 	errUnknown = problem(http.StatusNotFound, "Transaction doesn't exist.")
 	errEnded   = problem(http.StatusPreconditionFailed, "Transaction status cannot be updated.")
 	errTaken   = problem(http.StatusNotAcceptable, "The request could not be completed due to a conflict with the current state of the target resource, please try again")
+
+	// Of refunds.
+	errDuplicate    = problem(http.StatusNotAcceptable, "Duplicate refund ID")
+	errUnchangeable = problem(http.StatusPreconditionFailed, "Merchant cannot modify the status of the transaction")
+	errAmount       = problem(http.StatusRequestURITooLong, "Refund request is rejected due to invalid amount") // 414
+	errDenied       = problem(http.StatusAccepted, "Refund denied by the bank")
 )
 
 // isSnap tells the two APIs apart.

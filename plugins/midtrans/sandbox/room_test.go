@@ -30,7 +30,7 @@ type shop struct {
 	env   *kit.Env
 	url   string
 	page  string // of the order
-	told  chan map[string]string
+	told  chan map[string]any
 }
 
 // each runs a check against a link and against a QRIS charge, each at a simulator of its own.
@@ -46,9 +46,9 @@ func each(t *testing.T, check func(shop)) {
 
 func open(t *testing.T, path, order string) shop {
 	t.Helper()
-	s := shop{T: t, clock: kit.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), told: make(chan map[string]string, 10)}
+	s := shop{T: t, clock: kit.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), told: make(chan map[string]any, 10)}
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		var told map[string]string
+		var told map[string]any
 		if err := json.NewDecoder(r.Body).Decode(&told); err != nil {
 			t.Error(err)
 		}
@@ -127,10 +127,10 @@ func (s shop) is(state string) {
 }
 
 // notified wants a number of notifications, and returns those that have come.
-func (s shop) notified(want int) []map[string]string {
+func (s shop) notified(want int) []map[string]any {
 	s.Helper()
 	s.env.Webhooks.Tried(s.Context())
-	var told []map[string]string
+	var told []map[string]any
 	for len(s.told) > 0 {
 		told = append(told, <-s.told)
 	}

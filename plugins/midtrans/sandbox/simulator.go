@@ -1,7 +1,9 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -21,6 +23,7 @@ const demoCode = "00020101021126670018ID.CO.EXAMPLE2.WWW01159360001404567890215M
 const (
 	stateUntouched  = "untouched"
 	statePending    = "pending"
+	stateCapture    = "capture" // a card, before it settles
 	stateSettlement = "settlement"
 	stateExpire     = "expire"
 	stateCancel     = "cancel"
@@ -43,9 +46,23 @@ type order struct {
 	Tx       *transaction  `json:"tx,omitempty"` // nil before the payer of a link has chosen
 }
 
+// Ways to pay. A QR code is what a transaction without one is: the journal knew no other.
+const (
+	typeQRIS = "qris"
+	typeCard = "credit_card"
+)
+
+// refundable are the ways to pay of which the upstream gives money back by its API, and
+// whether it asks the provider at once to do so: of the others it does that itself, later.
+var refundable = map[string]bool{typeQRIS: true, "gopay": true, "shopeepay": true, typeCard: false, "dana": false, "ovo": false}
+
+// payable are all ways to pay that a payer can choose.
+var payable = slices.AppendSeq([]string{"bank_transfer"}, maps.Keys(refundable))
+
 // transaction is a way to pay that was chosen.
 type transaction struct {
 	ID      string    `json:"id"`
+	Type    string    `json:"type,omitempty"`
 	State   string    `json:"state"`
 	QR      string    `json:"qr,omitempty"`
 	Begun   time.Time `json:"begun"`
@@ -53,13 +70,19 @@ type transaction struct {
 	Returns []back    `json:"returns,omitempty"`
 }
 
+// paymentType is the transaction's way to pay.
+func (t transaction) paymentType() string { return cmp.Or(t.Type, typeQRIS) }
+
 // back is money that went back: a refund, or a chargeback.
 type back struct {
 	ID         int          `json:"id"`
 	Key        string       `json:"key,omitempty"`
 	Amount     money.Amount `json:"amount"`
+	Reason     string       `json:"reason,omitempty"`
 	At         time.Time    `json:"at"`
 	Chargeback bool         `json:"chargeback,omitempty"`
+	Offline    bool         `json:"offline,omitempty"`  // the bank has yet to be asked
+	Confirmed  time.Time    `json:"confirmed,omitzero"` // by the bank, of an offline one
 }
 
 // returned is how much of a transaction went back.
@@ -72,27 +95,65 @@ func (t transaction) returned() money.Amount {
 }
 
 // giveBack takes money of a settled order back, all that is left where no amount is given.
-func (s *Simulator) giveBack(id, key string, amount money.Amount, chargeback bool, how kit.Telling) (order, error) {
+func (s *Simulator) giveBack(id string, b back, how kit.Telling) (order, error) {
 	now := s.now()
 	return s.moveTelling(id, how, func(o order) (*transaction, error) {
-		if o.Tx == nil || o.Tx.Settled.IsZero() {
-			return nil, &kit.NotPayable{Reason: "the order is " + o.state(now) + ", nothing can go back of it"}
+		if o.Tx != nil && b.Key != "" && slices.ContainsFunc(o.Tx.Returns, func(has back) bool { return has.Key == b.Key }) {
+			return nil, errDuplicate
+		}
+		if o.Tx == nil || o.Tx.Settled.IsZero() || o.Tx.returned() == o.Amount {
+			return nil, errUnchangeable
 		}
 		left := o.Amount - o.Tx.returned()
-		if amount == 0 {
-			amount = left
+		if b.Amount == 0 {
+			b.Amount = left
 		}
-		if amount > left || amount < 1 {
-			return nil, &kit.NotPayable{Reason: "of the order " + left.String() + " are left"}
+		if b.Amount > left || b.Amount < 1 {
+			return nil, errAmount
 		}
-		if key != "" && slices.ContainsFunc(o.Tx.Returns, func(b back) bool { return b.Key == key }) {
-			return nil, &kit.NotPayable{Reason: "refund_key was used before"}
+		if b.Amount == magicDenied && !b.Chargeback {
+			return nil, errDenied
 		}
-		tx := o.Tx.as(map[bool]string{true: stateChargeback, false: stateRefund}[chargeback])
-		if amount < left {
+		tx := o.Tx.as(map[bool]string{true: stateChargeback, false: stateRefund}[b.Chargeback])
+		if b.Amount < left {
 			tx.State = "partial_" + tx.State
 		}
-		tx.Returns = append(slices.Clone(tx.Returns), back{len(tx.Returns) + 1, key, amount, now, chargeback})
+		b.ID, b.At = len(tx.Returns)+1, now
+		tx.Returns = append(slices.Clone(tx.Returns), b)
+		return tx, nil
+	})
+}
+
+// confirm has the bank confirm what it has yet to give back of an order.
+func (s *Simulator) confirm(id string) (order, error) {
+	now := s.now()
+	return s.move(id, func(o order) (*transaction, error) {
+		if o.Tx == nil || !slices.ContainsFunc(o.Tx.Returns, back.underWay) {
+			return nil, &kit.NotPayable{Reason: "no refund of the order is under way"}
+		}
+		tx := o.Tx.as(o.Tx.State)
+		tx.Returns = slices.Clone(tx.Returns)
+		for i, b := range tx.Returns {
+			if b.underWay() {
+				tx.Returns[i].Confirmed = now
+			}
+		}
+		return tx, nil
+	})
+}
+
+// underWay tells of a refund that the bank has not confirmed.
+func (b back) underWay() bool { return b.Offline && b.Confirmed.IsZero() }
+
+// settle settles a card payment.
+func (s *Simulator) settle(id string) (order, error) {
+	now := s.now()
+	return s.move(id, func(o order) (*transaction, error) {
+		if state := o.state(now); state != stateCapture {
+			return nil, &kit.NotPayable{Reason: "the order is " + state}
+		}
+		tx := o.Tx.as(stateSettlement)
+		tx.Settled = now
 		return tx, nil
 	})
 }
@@ -265,13 +326,13 @@ func (t transaction) as(state string) *transaction {
 }
 
 // choose begins a transaction of a link, as a payer who picks a way to pay does.
-func (s *Simulator) choose(id string) (order, error) {
+func (s *Simulator) choose(id, by string) (order, error) {
 	now := s.now()
 	return s.move(id, func(o order) (*transaction, error) {
 		if state := o.state(now); state != stateUntouched {
 			return nil, &kit.NotPayable{Reason: "the order is " + state}
 		}
-		return &transaction{ID: newID(), State: statePending, Begun: now}, nil
+		return &transaction{ID: newID(), Type: by, State: statePending, Begun: now}, nil
 	})
 }
 
@@ -298,7 +359,13 @@ func (s *Simulator) end(id, as string, how kit.Telling) (order, error) {
 		if o.Tx != nil {
 			tx = o.Tx
 		}
-		if tx = tx.as(as); as == stateSettlement {
+		switch {
+		case as != stateSettlement:
+			tx = tx.as(as)
+		case tx.paymentType() == typeCard:
+			tx = tx.as(stateCapture) // settles later
+		default:
+			tx = tx.as(as)
 			tx.Settled = now
 		}
 		return tx, nil
