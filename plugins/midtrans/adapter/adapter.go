@@ -30,6 +30,7 @@ func (a *adapter) handlers() sdk.Handlers {
 		Calls: map[string]func(context.Context, sdk.Call) sdk.Result{
 			"/payments/create": a.create,
 			"/payments/cancel": a.cancel,
+			opRefund:           a.refund,
 		},
 		Lookup: a.lookup,
 		Notify: a.notify,
@@ -105,6 +106,9 @@ func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
 	acc, err := a.account(l.Connection)
 	if err != nil {
 		return sdk.NoStatus(sdk.BlameAccount, err.Error())
+	}
+	if l.Operation == opRefund {
+		return acc.lookupRefund(ctx, l)
 	}
 	o, err := readOrder(l.Body)
 	if err != nil {

@@ -74,7 +74,13 @@ func (w *world) made(body string) (p payable) {
 // choose has the payer of a link choose how to pay.
 func (w *world) choose(url string) {
 	w.Helper()
-	request, err := http.NewRequestWithContext(w.Context(), http.MethodPost, w.upstream.url+"/_sandbox/choose", strings.NewReader(`{"url":"`+url+`"}`))
+	w.order("choose", `{"url":"`+url+`"}`)
+}
+
+// order gives the simulator one of its own orders.
+func (w *world) order(name, body string) {
+	w.Helper()
+	request, err := http.NewRequestWithContext(w.Context(), http.MethodPost, w.upstream.url+"/_sandbox/"+name, strings.NewReader(body))
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -86,7 +92,7 @@ func (w *world) choose(url string) {
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		said, _ := io.ReadAll(answer.Body)
-		w.Fatalf("choose: %d %s", answer.StatusCode, said)
+		w.Fatalf("%s: %d %s", name, answer.StatusCode, said)
 	}
 }
 

@@ -62,6 +62,10 @@ type refund struct {
 	Key     string        `json:"refund_key"`
 	Amount  upstream.Text `json:"refund_amount"`
 	Created string        `json:"created_at"`
+	// Method is "online", or "offline" for what the bank is asked for later. Confirmed is
+	// when the bank has confirmed it.
+	Method    string `json:"refund_method"`
+	Confirmed string `json:"bank_confirmed_at"`
 }
 
 // amount reads gross_amount, which has two decimals. One with a fraction is an error.
@@ -122,8 +126,9 @@ func (t transaction) statusUpdate() sdk.StatusUpdate {
 	return t.ended(sdk.StatusFailed)
 }
 
-// refunds are those that the answer lists, or the one that it is about. Where it says no
-// more than that some of the money went back, a person has to look.
+// refunds are those that the answer lists, or the one that it is about, without those that
+// are under way or denied. Where it says no more than that some of the money went back, a
+// person has to look.
 func (t transaction) refunds(gross money.Amount, all bool) []sdk.Return {
 	listed := t.Refunds
 	if len(listed) == 0 && t.RefundAmount != "" {
@@ -131,15 +136,18 @@ func (t transaction) refunds(gross money.Amount, all bool) []sdk.Return {
 	}
 	var told []sdk.Return
 	for _, r := range listed {
+		if r.underWay() || r.denied() {
+			continue
+		}
 		amount, err := money.Parse(string(r.Amount))
 		sort := sdk.ReturnRefund
 		if err != nil {
 			sort = sdk.ReturnUnknown
 		}
-		told = append(told, sdk.Return{ID: cmp.Or(r.Key, string(r.ID)), Sort: sort, Amount: amount, At: readTime(r.Created)})
+		told = append(told, sdk.Return{ID: cmp.Or(r.Key, string(r.ID)), Sort: sort, Amount: amount, At: r.at(), Reference: r.ordered()})
 	}
 	switch {
-	case len(told) > 0:
+	case len(listed) > 0:
 		return told
 	case all:
 		return []sdk.Return{{Sort: sdk.ReturnRefund, Amount: gross}}
@@ -160,7 +168,7 @@ func (t transaction) chargebacks(gross money.Amount, all bool) []sdk.Return {
 	}
 	amount, err := money.Parse(string(t.RefundAmount))
 	switch {
-	case err == nil && len(told) == 0:
+	case err == nil && len(t.Refunds) == 0: // else it may be that of the refunds
 		back.Amount, back.ID = amount, string(t.RefundID)
 	case !all:
 		back = sdk.Return{ID: t.Status}

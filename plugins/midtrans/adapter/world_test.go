@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -33,6 +35,8 @@ type reply struct {
 // was asked.
 type stub struct {
 	url  string
+	then map[string]reply // from the second time on that a path is asked for
+	slow time.Duration    // how long each answer takes
 	mu   sync.Mutex
 	seen []string // method, path, body
 }
@@ -48,13 +52,19 @@ func newStub(t *testing.T, replies map[string]reply) *stub {
 		if key, _, _ := r.BasicAuth(); key != testKey {
 			t.Errorf("asked with the key %q", key)
 		}
+		asked := r.Method + " " + r.URL.Path
 		s.mu.Lock()
-		s.seen = append(s.seen, r.Method+" "+r.URL.Path+" "+string(body))
+		again := slices.ContainsFunc(s.seen, func(seen string) bool { return strings.HasPrefix(seen, asked+" ") })
+		s.seen = append(s.seen, asked+" "+string(body))
 		s.mu.Unlock()
-		answer, ok := replies[r.Method+" "+r.URL.Path]
+		answer, ok := replies[asked]
+		if later, changes := s.then[asked]; again && changes {
+			answer = later
+		}
 		if !ok {
 			answer = reply{http.StatusNotFound, unknownTx}
 		}
+		time.Sleep(s.slow)
 		w.WriteHeader(answer.status)
 		_, _ = io.WriteString(w, answer.body)
 	}))
