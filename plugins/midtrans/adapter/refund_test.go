@@ -186,9 +186,9 @@ func TestRefundThatComesTooLateIsNotSent(t *testing.T) {
 func TestRefundIsNotSentAfterASlowReading(t *testing.T) {
 	t.Parallel()
 	up := newStub(t, map[string]reply{statusPath: paidBy("qris"), directly: {200, aTransaction("200", "partial_refund", approved)}})
-	up.slow = 300 * time.Millisecond
 	call := up.refund(t)
-	call.SendBy = time.Now().Add(up.slow / 2)
+	call.SendBy = time.Now().Add(150 * time.Millisecond)
+	up.held = call.SendBy.Add(time.Millisecond)
 	got := newAdapter().refund(t.Context(), call)
 	if moved := slices.ContainsFunc(up.requests(), func(seen string) bool { return strings.HasPrefix(seen, "POST ") }); got.Outcome != sdk.NotSent || moved {
 		t.Errorf("%+v after %q", got, up.requests())
@@ -242,11 +242,13 @@ func TestReturnsNameTheirRefunds(t *testing.T) {
 		body string
 		want []sdk.Return
 	}{
-		"ours":                {listing("5000.00", "").body, []sdk.Return{first, ours}},
-		"in capitals":         {strings.ReplaceAll(listing("5000.00", "").body, refundKey, upper.ID), []sdk.Return{first, upper}},
-		"too short":           {strings.ReplaceAll(listing("5000.00", "").body, refundKey, short.ID), []sdk.Return{first, short}},
-		"one is under way":    {listing("5000.00", `,"refund_method":"offline"`).body, []sdk.Return{first}},
-		"one was denied":      {listing("0.00", "").body, []sdk.Return{first}},
+		"ours":             {listing("5000.00", "").body, []sdk.Return{first, ours}},
+		"in capitals":      {strings.ReplaceAll(listing("5000.00", "").body, refundKey, upper.ID), []sdk.Return{first, upper}},
+		"too short":        {strings.ReplaceAll(listing("5000.00", "").body, refundKey, short.ID), []sdk.Return{first, short}},
+		"one is under way": {listing("5000.00", `,"refund_method":"offline"`).body, []sdk.Return{first}},
+		"one was denied":   {listing("0.00", "").body, []sdk.Return{first}},
+		"a chargeback of more than is under way": {aTransaction("200", "chargeback", settledAt+`,"refund_amount":"5000.00","refunds":[{"refund_key":"`+refundKey+
+			`","refund_amount":"5000.00","refund_method":"offline"}]`), []sdk.Return{{Sort: sdk.ReturnChargeback, Amount: 25000}}},
 		"a chargeback beside": {strings.Replace(listing("5000.00", "").body, `"partial_refund"`, `"chargeback"`, 1), []sdk.Return{first, ours, {Sort: sdk.ReturnChargeback, Amount: 19999}}},
 	} {
 		up := newStub(t, map[string]reply{statusPath: {200, c.body}})

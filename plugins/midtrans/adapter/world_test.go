@@ -36,7 +36,7 @@ type reply struct {
 type stub struct {
 	url  string
 	then map[string]reply // from the second time on that a path is asked for
-	slow time.Duration    // how long each answer takes
+	held time.Time        // no answer comes before
 	mu   sync.Mutex
 	seen []string // method, path, body
 }
@@ -64,7 +64,7 @@ func newStub(t *testing.T, replies map[string]reply) *stub {
 		if !ok {
 			answer = reply{http.StatusNotFound, unknownTx}
 		}
-		time.Sleep(s.slow)
+		<-time.After(time.Until(s.held))
 		w.WriteHeader(answer.status)
 		_, _ = io.WriteString(w, answer.body)
 	}))
