@@ -98,7 +98,7 @@ func (s *Simulator) applyInvoice(e invoiceEvent) {
 		return
 	}
 	if e.Refund != nil {
-		i.applyRefund(*e.Refund)
+		s.applyRefund(i, *e.Refund)
 		return
 	}
 	i.State, i.Updated = e.State, e.At

@@ -22,10 +22,25 @@ const (
 	magicPaidAfterTime money.Amount = 10115
 )
 
+// Amounts of refunds. But for magicRefundPending they are the upstream's own test amounts.
+const (
+	magicNoPartialRefund  money.Amount = 10301
+	magicNoRefund         money.Amount = 10303
+	magicRefundIneligible money.Amount = 10305
+	magicRefundPending    money.Amount = 10310
+	magicRefundTooLate    money.Amount = 20300
+	magicRefundNoBalance  money.Amount = 20304
+)
+
+// magicRefundFailure is why a pending refund of an amount fails.
+var magicRefundFailure = map[money.Amount]string{
+	magicRefundTooLate: "INELIGIBLE_TRANSACTION", magicRefundNoBalance: "INSUFFICIENT_BALANCE",
+}
+
 const (
 	// staleGap lies between two webhooks in the wrong order.
 	staleGap = 2 * time.Second
-	// selfPayGap is when magicPaidByItself is paid.
+	// selfPayGap is when magicPaidByItself is paid, and a pending refund ends.
 	selfPayGap = 3 * time.Second
 )
 
@@ -43,6 +58,12 @@ func (s *Simulator) Describe(base string) kit.Description {
 			{Value: magicStaleBefore.String(), Effect: "link: an outdated EXPIRED webhook comes first, PAID 2 s later, and look-ups say PAID"},
 			{Value: magicPaidByItself.String(), Effect: "is paid by itself after 3 s"},
 			{Value: magicPaidAfterTime.String(), Effect: "link: can still be paid after it has expired (late money); QR codes always can"},
+			{Value: magicNoPartialRefund.String(), Effect: "refund of so much is refused: 400 PARTIAL_REFUND_NOT_SUPPORTED"},
+			{Value: magicNoRefund.String(), Effect: "refund of so much is refused: 400 REFUND_NOT_SUPPORTED"},
+			{Value: magicRefundIneligible.String(), Effect: "refund of so much is refused: 403 INELIGIBLE_TRANSACTION"},
+			{Value: magicRefundPending.String(), Effect: "refund of so much is PENDING, and succeeds after 3 s"},
+			{Value: magicRefundTooLate.String(), Effect: "refund of so much is PENDING, and fails after 3 s: INELIGIBLE_TRANSACTION"},
+			{Value: magicRefundNoBalance.String(), Effect: "refund of so much is PENDING, and fails after 3 s: INSUFFICIENT_BALANCE"},
 		},
 	}
 }
@@ -56,6 +77,19 @@ func magicRefusal(amount money.Amount) error {
 		return problem(http.StatusServiceUnavailable, "CHANNEL_UNAVAILABLE", "The channel is unavailable at the moment")
 	case magicServerError:
 		return errServer
+	}
+	return nil
+}
+
+// magicRefundRefusal is how the amounts that refuse a refund are answered.
+func magicRefundRefusal(amount money.Amount) error {
+	switch amount {
+	case magicNoPartialRefund:
+		return problem(http.StatusBadRequest, "PARTIAL_REFUND_NOT_SUPPORTED", "Partial refund is not supported for this issuer")
+	case magicNoRefund:
+		return problem(http.StatusBadRequest, "REFUND_NOT_SUPPORTED", "Refund is not supported for this issuer")
+	case magicRefundIneligible:
+		return errRefundIneligible
 	}
 	return nil
 }

@@ -35,6 +35,13 @@ var (
 		"An unexpected error occurred, our team has been notified")
 	errInvoiceNotFound = problem(http.StatusNotFound, "INVOICE_NOT_FOUND_ERROR", "Could not find invoice")
 	errQRNotFound      = problem(http.StatusNotFound, "DATA_NOT_FOUND", "QR code not found")
+	errRefundNotFound  = problem(http.StatusNotFound, "DATA_NOT_FOUND", "Refund not found")
+	errRefundMaximum   = problem(http.StatusBadRequest, "MAXIMUM_REFUND_AMOUNT_REACHED",
+		"Requested refund amount cannot exceed remaining unrefunded amount of the original payment")
+	errRefundIneligible = problem(http.StatusForbidden, "INELIGIBLE_TRANSACTION",
+		"Requested refund transaction cannot be processed as the transaction is not paid")
+	errRefundDuplicate = problem(http.StatusConflict, "DUPLICATE_ERROR", "A refund with this reference_id exists already")
+	errRefundKey       = problem(http.StatusConflict, "IDEMPOTENCY_ERROR", "This idempotency-key was used for another request")
 	errKey             = problem(http.StatusUnauthorized, "INVALID_API_KEY", "API key format is invalid")
 )
 

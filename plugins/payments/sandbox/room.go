@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
@@ -60,17 +61,18 @@ func (s *Simulator) codePayment(q qrCode, now time.Time) kit.Payment {
 	return p
 }
 
-// named are the invoices and codes that a call names, in its path or its query.
+// named are the invoices and codes that a call names, in its path or its query, also by a
+// refund.
 func (s *Simulator) named(r *http.Request) []string {
 	account, query := accountOf(r).ID, r.URL.Query()
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var ids []string
-	for _, name := range []string{r.PathValue("id"), query.Get("external_id"), query.Get("reference_id")} {
+	for _, name := range []string{r.PathValue("id"), query.Get("external_id"), query.Get("reference_id"), query.Get("invoice_id")} {
 		if name == "" {
 			continue
 		}
-		if i, ok := s.invoices.byID[name]; ok && i.Account == account {
+		if i, ok := s.invoices.byID[cmp.Or(s.refunds.invoices[name], name)]; ok && i.Account == account {
 			ids = append(ids, i.ID)
 		}
 		for _, i := range s.invoices.byReference[reference{account, name}] {

@@ -30,9 +30,10 @@ type Simulator struct {
 	mu       sync.RWMutex
 	invoices invoiceBook
 	codes    codeBook
+	refunds  refundBook
 }
 
-// task is something that happens later to an invoice or a code.
+// task is something that happens later to an invoice, a code or a refund.
 type task struct {
 	do func(*Simulator, string) error
 	id string
@@ -49,6 +50,7 @@ func New(env *kit.Env, options Options) (*Simulator, error) {
 		rates:    &rates{limit: options.RateLimit, windows: map[rateKey]*window{}},
 		invoices: newInvoiceBook(),
 		codes:    newCodeBook(),
+		refunds:  newRefundBook(),
 	}
 	s.agenda = kit.NewAgenda(env.Clock, func(_ context.Context, t task) {
 		if err := t.do(s, t.id); err != nil {
@@ -75,7 +77,9 @@ func (s *Simulator) Handler() http.Handler {
 	mux.Handle("GET /v2/invoices", list)
 	mux.Handle("GET /v2/invoices/{$}", list)
 	mux.Handle("GET /v2/invoices/{id}", s.guard("invoices.get", false, s.getInvoice))
+	mux.Handle("POST /refunds", s.guard("refunds.create", true, s.createRefund))
 	mux.Handle("GET /refunds", s.guard("refunds.list", false, s.listRefunds))
+	mux.Handle("GET /refunds/{id}", s.guard("refunds.get", false, s.getRefund))
 	mux.Handle("POST /invoices/{id}/expire!", s.guard("invoices.expire", false, s.expireInvoiceNow))
 	mux.Handle("POST /qr_codes", s.guard("qr_codes.create", true, s.createQR))
 	mux.Handle("GET /qr_codes/{id}", s.guard("qr_codes.get", false, s.getQR))
