@@ -68,6 +68,8 @@ var ofAccepted = []exampleCase{
 	{"genuine notification", "A genuine notification is about its movement, says the same when it comes again, and a lookup agrees.", false, checkGenuine},
 	{"forged notification", "A notification that is not genuine says nothing, and causes no request.", false, checkForged},
 	{"returns", "Money of a payment that went back is told with its amount and its sort, once, and that it came again.", false, checkReturns},
+	{"refunds", "A refund gives back what was ordered of a paid payment, once, never more than was paid, and is told as a return under its reference.", false, checkRefunds},
+	{"refunds under faults", "Whatever goes wrong with a refund, it is not said to be refused, and a lookup knows what became of it.", false, checkRefundFaults},
 	{"other amounts", "Where more or less was paid than asked for, what was paid is told.", false, checkOtherAmounts},
 }
 
@@ -93,6 +95,8 @@ func (s *Suite) Cases() []Case {
 		op, _ := s.manifest.Operation(e.Operation)
 		of := ofAccepted
 		switch {
+		case op.Kind == manifest.Refund:
+			continue // a part of the payments' cases
 		case e.Ends != "":
 			of = ofEnds
 		case !op.Money() && accepted(e.want()):

@@ -31,11 +31,13 @@ type Examples struct {
 	Examples   []Example `json:"examples"`
 }
 
-// Example is a call with its expected outcome.
+// Example is a call with its expected outcome. One of a refund is no case of its own, and
+// need not be there: the cases refunds and refunds under faults of the payments take its
+// body, with an amount and names that fit.
 type Example struct {
 	Name      string          `json:"name"`
 	Operation string          `json:"operation"` // the path
-	Body      json.RawMessage `json:"body"`      // valid by the request schema, the amount in it
+	Body      json.RawMessage `json:"body"`      // valid by the request schema, the amount in it, unless it is a refund's
 	Outcome   Outcome         `json:"outcome"`
 	// Code is of a refusal, by the call or by the quote before it.
 	Code sdk.RefusalCode `json:"code"`
@@ -105,6 +107,9 @@ func (x Examples) faults(m *manifest.Manifest) (faults []string) {
 		case !ok:
 			faults = append(faults, e.Name+": the manifest has no operation "+e.Operation)
 			continue
+		case op.Kind == manifest.Refund && !accepted(e.want()):
+			faults = append(faults, e.Name+": an example of a refund shows one that a paid payment allows: its outcome is done or pending")
+			continue
 		case e.Outcome == 0:
 			faults = append(faults, e.Name+": outcome is missing: done, pending, refused or not_sent")
 		case (op.CancelOf != "") != (e.Ends != ""):
@@ -118,7 +123,8 @@ func (x Examples) faults(m *manifest.Manifest) (faults []string) {
 		}
 	}
 	for _, op := range m.Operations {
-		if needed := op.Kind != "" || op.CancelOf != ""; needed && !slices.ContainsFunc(x.Examples, func(e Example) bool {
+		// A refund needs a payment that is paid: its case makes both.
+		if needed := op.Kind != "" && op.Kind != manifest.Refund || op.CancelOf != ""; needed && !slices.ContainsFunc(x.Examples, func(e Example) bool {
 			return e.Operation == op.Path && (accepted(e.want()) || !op.Money())
 		}) {
 			faults = append(faults, op.Path+": has no accepted example")

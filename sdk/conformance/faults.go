@@ -108,7 +108,12 @@ func checkLookupFaults(tr *trial, e Example) {
 	a := tr.connect("A", "test")
 	a.renew()
 	o := tr.orderFor(e, a)
-	reference := tr.sendAccepted(o).ProviderReference
+	tr.lookupsUnderFaults(a, o, tr.sendAccepted(o).ProviderReference)
+	tr.mustExist(o)
+}
+
+// lookupsUnderFaults looks a movement up by both its names while each request goes wrong.
+func (tr *trial) lookupsUnderFaults(a *account, o order, reference string) {
 	for _, known := range slices.Compact([]string{"", reference}) {
 		a.renew()
 		o.call.Connection = a.Connection
@@ -131,7 +136,6 @@ func checkLookupFaults(tr *trial, e Example) {
 			}
 		})
 	}
-	tr.mustExist(o)
 }
 
 // checkEndFaults: an end is told only where the movement has ended.

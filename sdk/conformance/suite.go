@@ -304,7 +304,7 @@ func (x Examples) credentials(given []byte) ([]byte, error) {
 // acceptedExamples are those that the upstream knows of once they are accepted.
 func (tr *trial) acceptedExamples() (examples []Example) {
 	for _, e := range tr.suite.examples.Examples {
-		if op, _ := tr.manifest.Operation(e.Operation); op.Money() && op.Kind != manifest.Collection && accepted(e.want()) && !e.PayerFirst {
+		if op, _ := tr.manifest.Operation(e.Operation); op.Money() && op.Kind != manifest.Collection && op.Kind != manifest.Refund && accepted(e.want()) && !e.PayerFirst {
 			examples = append(examples, e)
 		}
 	}

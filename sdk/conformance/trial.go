@@ -271,7 +271,7 @@ func (tr *trial) lookup(o order, providerReference string) sdk.Lookup {
 		Operation: o.call.Operation, RequestID: uuid.NewString(), Connection: o.call.Connection,
 		Reference: o.call.Reference, ProviderReference: providerReference,
 		Amount: o.call.Amount, Body: o.call.Body, SentAt: time.Now().Add(-time.Second),
-		Cost: o.call.Cost, Quote: o.call.Quote,
+		Cost: o.call.Cost, Quote: o.call.Quote, Payment: o.call.Payment,
 	}
 	if tr.resubmits() {
 		l.SendBy = o.call.SendBy

@@ -42,6 +42,13 @@ const exampleManifest = `{
 		 "request": {"type": "object", "properties": {"id": {"type": "string"}}}, "response": {"type": "object"}},
 		{"path": "/example/end", "cancel_of": "/example/pay", "summary": "End", "timeout": "5s", "reference": "/id",
 		 "request": {"type": "object", "properties": {"id": {"type": "string"}}}, "response": {"type": "object"}},
+		{"path": "/example/refund", "kind": "refund", "refund_of": "/example/pay", "summary": "Refund", "timeout": "5s",
+		 "reference": "/refund", "payment": "/id", "amount": "/amount",
+		 "request": {"type": "object", "required": ["id", "refund"], "additionalProperties": false,
+			"properties": {"id": {"type": "string"}, "refund": {"type": "string"}, "amount": {"type": "integer", "minimum": 1, "maximum": 1000000000000}}},
+		 "result": {"type": "object"}, "response": {"type": "object"}},
+		{"path": "/example/refunded", "status_of": "/example/refund", "summary": "Status", "reference": "/refund",
+		 "request": {"type": "object", "properties": {"refund": {"type": "string"}}}, "response": {"type": "object"}},
 		{"path": "/example/rate", "kind": "query", "summary": "Rate", "timeout": "5s", "request": {"type": "object"},
 		 "result": {"type": "object", "required": ["rate"]}, "response": {"type": "object"}}
 	]}`
@@ -105,7 +112,7 @@ func serveReference() {
 	}
 	sdk.Serve([]byte(document), sdk.Handlers{
 		Calls: map[string]func(context.Context, sdk.Call) sdk.Result{
-			"/example/pay": a.pay, "/example/end": a.end, "/example/rate": a.rate,
+			"/example/pay": a.pay, "/example/end": a.end, "/example/refund": a.refund, "/example/rate": a.rate,
 		},
 		Lookup: a.lookup,
 		Notify: a.notify,

@@ -23,6 +23,9 @@ func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
 			return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusNotFound}
 		}
 	}
+	if l.Operation == "/example/refund" {
+		return a.lookUpRefund(ctx, l)
+	}
 	found, err := a.byReference(ctx, l.Connection, l.Reference)
 	switch {
 	case errors.Is(err, errNothing) && a.bug == "never says not found":
@@ -54,6 +57,7 @@ func (a *adapter) statusUpdate(c charge) sdk.StatusUpdate {
 	if c.State == "paid" && a.bug != "tells what was asked for" {
 		f.Amount = c.Paid
 	}
+	f.Returns = a.returns(c)
 	switch a.bug {
 	case "takes an open payment for a paid one":
 		f.Status = sdk.StatusDone

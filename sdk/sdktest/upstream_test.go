@@ -25,6 +25,7 @@ type charge struct {
 	Paid   money.Amount `json:"paid"`
 	State  string       `json:"state"`
 	Event  string       `json:"event"`
+	Backs  []back       `json:"backs,omitempty"`
 	// Auto is paid at once, Late is known only once it is paid.
 	Auto bool `json:"auto,omitempty"`
 	Late bool `json:"late,omitempty"`
@@ -54,7 +55,7 @@ func program() sandbox.Program {
 func (s *simulator) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, h := range map[string]func(http.ResponseWriter, *http.Request, sandbox.AccountID){
-		"POST /charges": s.create, "GET /charges": s.find, "POST /charges/{id}/end": s.end, "GET /books": s.books, "GET /rate": s.rate,
+		"POST /charges": s.create, "GET /charges": s.find, "POST /charges/{id}/end": s.end, "POST /charges/{id}/backs": s.giveBack, "GET /books": s.books, "GET /rate": s.rate,
 	} {
 		mux.Handle(pattern, s.known(s.env.Faults, pattern, h))
 	}
@@ -79,7 +80,7 @@ func (s *simulator) Revoke(account string) error { return s.env.Accounts.Revoke(
 
 // known refuses a key that is no account's, or was revoked.
 func (s *simulator) known(f *sandbox.Faults, name string, h func(http.ResponseWriter, *http.Request, sandbox.AccountID)) http.Handler {
-	inner := f.Wrap(name, name == "POST /charges", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	inner := f.Wrap(name, name == "POST /charges" || strings.HasSuffix(name, "/backs"), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h(w, r, sandbox.AccountOf(r.Header.Get("Authorization")))
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -200,6 +201,40 @@ func (s *simulator) end(w http.ResponseWriter, r *http.Request, account sandbox.
 			answer(w, http.StatusOK, c)
 			return
 		}
+	}
+	fail(w, http.StatusNotFound, "nothing")
+}
+
+// back is money of a charge that went back.
+type back struct {
+	ID     string       `json:"id"`
+	Ref    string       `json:"ref"`
+	Amount money.Amount `json:"amount"`
+}
+
+// giveBack gives money of a paid charge back, for each request once more.
+func (s *simulator) giveBack(w http.ResponseWriter, r *http.Request, account sandbox.AccountID) {
+	var made back
+	body, err := io.ReadAll(r.Body)
+	err = errors.Join(err, json.Unmarshal(body, &made))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.charges {
+		if c.ID != r.PathValue("id") || c.account != account {
+			continue
+		}
+		left := c.Paid
+		for _, before := range c.Backs {
+			left -= before.Amount
+		}
+		if err != nil || made.Amount < 1 || made.Amount > left {
+			fail(w, http.StatusUnprocessableEntity, "too much")
+			return
+		}
+		made.ID = fmt.Sprintf("%s-back-%d", c.ID, len(c.Backs)+1)
+		c.Backs = append(c.Backs, made)
+		answer(w, http.StatusOK, made)
+		return
 	}
 	fail(w, http.StatusNotFound, "nothing")
 }
