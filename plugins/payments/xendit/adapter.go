@@ -26,6 +26,7 @@ func (a *adapter) handlers() sdk.Handlers {
 		Calls: map[string]func(context.Context, sdk.Call) sdk.Result{
 			"/payments/create": a.create,
 			"/payments/cancel": a.cancel,
+			refundOperation:    a.refund,
 		},
 		Lookup: a.lookup,
 		Notify: a.notify,
@@ -96,19 +97,30 @@ func (a *adapter) create(ctx context.Context, call sdk.Call) sdk.Result {
 	if o.Type == typeQRIS || acc.linksAreQR {
 		return acc.createQR(ctx, call, o, a.now())
 	}
+	return a.once(call.Reference, func() (sdk.Result, bool) {
+		return acc.resumeInvoice(ctx, call)
+	}, func(now time.Time) sdk.Result {
+		return acc.createInvoice(ctx, call, o, now)
+	})
+}
+
+// once makes what a reference names, unless this process has tried before: then resume
+// tells what was made, and whether the upstream says that nothing was. While the attempt
+// before may be under way nothing is made.
+func (a *adapter) once(reference string, resume func() (result sdk.Result, missing bool), create func(now time.Time) sdk.Result) sdk.Result {
 	now := a.now()
-	if before := a.attempts.begin(call.Reference, now); !before.IsZero() {
-		found, missing := acc.resumeInvoice(ctx, call)
+	if before := a.attempts.begin(reference, now); !before.IsZero() {
+		found, missing := resume()
 		if !missing || now.Sub(before) < attemptLasts {
 			return found
 		}
 	}
-	result := acc.createInvoice(ctx, call, o, now)
+	result := create(now)
 	switch {
 	case result.Outcome == sdk.Refused, result.Outcome == sdk.NotSent:
-		a.attempts.forget(call.Reference)
+		a.attempts.forget(reference)
 	case result.Errored:
-		a.attempts.ended(call.Reference, a.now())
+		a.attempts.ended(reference, a.now())
 	}
 	return result
 }
@@ -128,6 +140,8 @@ func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
 		return sdk.NoStatus(sdk.BlameAccount, err.Error())
 	}
 	switch {
+	case l.Operation == refundOperation:
+		return acc.findRefund(ctx, l)
 	case isQR(l.ProviderReference):
 		return acc.findQR(ctx, l.ProviderReference, l.ExpiresAt, a.now())
 	case l.ProviderReference != "":

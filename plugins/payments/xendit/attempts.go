@@ -6,8 +6,8 @@ import (
 )
 
 // attempts remembers the references under which this process may have made an
-// invoice, and when, because the upstream does not promise that external_id is
-// unique. The gateway sends a reference again only once it is proven that nothing was
+// invoice or a refund, and when, because the upstream does not promise that external_id
+// and reference_id are unique, nor how long it knows an idempotency-key. The gateway sends a reference again only once it is proven that nothing was
 // made of it; so the second is looked up first, and while the first may be under way
 // it is not made. It is a second lock, so a bounded memory will do.
 type attempts struct {

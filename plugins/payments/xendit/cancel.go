@@ -54,7 +54,7 @@ func (acc *account) expire(ctx context.Context, call sdk.Call, id string) sdk.Re
 		return sendByPassed()
 	}
 	var now invoice
-	p := acc.client.send(ctx, http.MethodPost, "/invoices/"+url.PathEscape(id)+"/expire!", v1, nil, &now)
+	p := acc.client.send(ctx, http.MethodPost, "/invoices/"+url.PathEscape(id)+"/expire!", v1.header(), nil, &now)
 	switch {
 	case p == nil && now.ID == id && now.Status == "EXPIRED":
 		return ended(id)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 
 	"github.com/seed-f006e74d/gerbang/sdk"
@@ -18,6 +19,13 @@ const (
 	v1 apiVersion = ""
 	v2 apiVersion = "2022-07-31"
 )
+
+func (v apiVersion) header() http.Header {
+	if v == v1 {
+		return nil
+	}
+	return http.Header{"Api-Version": {string(v)}}
+}
 
 const maxAnswer = 1 << 20
 
@@ -35,29 +43,27 @@ func newClient(base, key, token string) *client {
 }
 
 func (c *client) get(ctx context.Context, path string, v apiVersion, into any) *problem {
-	return c.send(ctx, http.MethodGet, path, v, nil, into)
+	return c.send(ctx, http.MethodGet, path, v.header(), nil, into)
 }
 
-func (c *client) post(ctx context.Context, path string, v apiVersion, body, into any) *problem {
+func (c *client) post(ctx context.Context, path string, header http.Header, body, into any) *problem {
 	encoded, err := json.Marshal(body)
 	if err != nil {
 		return &problem{verdict: turnedAway, detail: "encode the request: " + err.Error()}
 	}
-	return c.send(ctx, http.MethodPost, path, v, encoded, into)
+	return c.send(ctx, http.MethodPost, path, header, encoded, into)
 }
 
 // send sends one request and decodes a 2xx answer. It returns nil only when
 // into holds that answer.
-func (c *client) send(ctx context.Context, method, path string, v apiVersion, body []byte, into any) *problem {
+func (c *client) send(ctx context.Context, method, path string, header http.Header, body []byte, into any) *problem {
 	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
 		return &problem{verdict: turnedAway, blame: sdk.BlameAccount, detail: method + ": the URL can't be used"}
 	}
+	maps.Copy(request.Header, header)
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
-	}
-	if v != v1 {
-		request.Header.Set("Api-Version", string(v))
 	}
 	request.Header.Set("User-Agent", "gerbang-payments")
 	request.SetBasicAuth(c.key, "")

@@ -55,7 +55,7 @@ func (acc *account) createInvoice(ctx context.Context, call sdk.Call, o order, n
 		return sendByPassed()
 	}
 	var made invoice
-	if p := acc.client.post(ctx, "/v2/invoices", v1, request, &made); p != nil {
+	if p := acc.client.post(ctx, "/v2/invoices", v1.header(), request, &made); p != nil {
 		return p.result()
 	}
 	if why := made.differs(call); why != "" {

@@ -45,6 +45,19 @@ var amountCodes = map[string]string{
 	"MAXIMUM_TRANSFER_AMOUNT_ERROR": "is above the provider's maximum",
 }
 
+// refundCodes are the upstream's words for why a refund is refused, or has failed, as a
+// merchant reads them.
+var refundCodes = map[string]string{
+	"REFUND_NOT_SUPPORTED":           "The provider can't refund payments of this channel.",
+	"PARTIAL_REFUND_NOT_SUPPORTED":   "The provider refunds payments of this channel whole, not in part.",
+	"MAXIMUM_REFUND_AMOUNT_REACHED":  "The amount is more than the provider has left of the payment.",
+	"INELIGIBLE_TRANSACTION":         "The provider can't refund this payment: its time for refunds is over, or it is not in a state that allows one.",
+	"INSUFFICIENT_BALANCE":           "The balance at the provider is too small for the refund.",
+	"REFUND_IN_PROGRESS":             "Another refund of this payment is under way at the provider. Try again once it has ended.",
+	"REFUND_TEMPORARILY_UNAVAILABLE": "The provider can't refund this payment at the moment. Try again later.",
+	"MAXIMUM_USER_BALANCE_EXCEEDED":  "The payer's wallet can't take the refund: its balance would be too large.",
+}
+
 // ourFields are the upstream's names of what the merchant gave.
 var ourFields = map[string]string{
 	"amount":               "amount",
@@ -79,7 +92,7 @@ func (c *client) judge(what string, status int, body []byte) *problem {
 		p.verdict, p.blame = turnedAway, sdk.BlameAccount
 	case status == http.StatusTooManyRequests:
 		p.verdict, p.blame = turnedAway, sdk.BlameLimit
-	case status == http.StatusConflict, status/100 == 4 && strings.Contains(p.code, "DUPLICATE"):
+	case status == http.StatusConflict, status/100 == 4 && (strings.Contains(p.code, "DUPLICATE") || strings.Contains(p.code, "IDEMPOTENCY")):
 		p.verdict = unclear // something of that name exists: perhaps our own earlier attempt
 	case status == http.StatusServiceUnavailable && p.code == "CHANNEL_UNAVAILABLE":
 		p.verdict, p.blame = turnedAway, sdk.BlameUpstream
@@ -144,6 +157,8 @@ func (p *problem) refusal() string {
 	switch {
 	case amountCodes[p.code] != "":
 		return "amount " + p.fields[0].Message
+	case refundCodes[p.code] != "":
+		return refundCodes[p.code]
 	case p.message != "":
 		return "The provider refused: " + p.message
 	}

@@ -54,7 +54,7 @@ func (acc *account) createQR(ctx context.Context, call sdk.Call, o order, now ti
 		return sendByPassed()
 	}
 	var made qrCode
-	p := acc.client.post(ctx, "/qr_codes", v2, request, &made)
+	p := acc.client.post(ctx, "/qr_codes", v2.header(), request, &made)
 	if p != nil && p.status == http.StatusConflict {
 		// The reference is ours alone, so what stands in the way is an earlier
 		// attempt of this very call.
