@@ -111,11 +111,8 @@ func (acc *account) createRefund(ctx context.Context, call sdk.Call, request ref
 	// Something of that name exists, or the refund was refused: perhaps because an earlier
 	// attempt of this very call has succeeded and left too little, so it is looked for first.
 	found, missing := acc.resumeRefund(ctx, call)
-	if missing && p.verdict == refused {
-		return p.result()
-	}
 	if missing {
-		return sdk.DontKnow(p.blame, p.detail)
+		return p.result()
 	}
 	return found
 }

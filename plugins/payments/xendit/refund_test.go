@@ -82,6 +82,7 @@ func TestRefundOutcomes(t *testing.T) {
 		"a duplicate that is made":      {reply{409, refusal("DUPLICATE_ERROR").body}, inList(ours("PENDING", "")), sdk.Pending, "", "rfd-1"},
 		"a duplicate, by its code":      {refusal("DUPLICATE_ERROR"), inList(ours("SUCCEEDED", "")), sdk.Done, "", "rfd-1"},
 		"the key was used":              {refusal("IDEMPOTENCY_ERROR"), inList(ours("SUCCEEDED", "")), sdk.Done, "", "rfd-1"},
+		"a key that is not shown":       {refusal("IDEMPOTENCY_ERROR"), none, sdk.Unknown, "", ""},
 		"a duplicate that is not shown": {reply{409, refusal("DUPLICATE_ERROR").body}, none, sdk.Unknown, "", ""},
 		"a duplicate, nobody can tell":  {reply{409, refusal("DUPLICATE_ERROR").body}, reply{500, ""}, sdk.Unknown, "", ""},
 		"the key is wrong":              {reply{401, refusal("INVALID_API_KEY").body}, none, sdk.NotSent, "", ""},
