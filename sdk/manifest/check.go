@@ -272,7 +272,7 @@ func (m *Manifest) checkRefund(faults *Faults, place string, op Operation, shape
 	if !slices.Contains(shape.required, op.ReferenceField()) {
 		faults.add(place+"/request/required", "must name %s: what goes out a second time under a name that was drawn can't be told from the first", op.ReferenceField())
 	}
-	if m.Lookup != LookupRead {
+	if m.Lookup == LookupResubmit { // what is neither is told elsewhere
 		faults.add("/lookup", "must be read for refunds: any other lookup is the same request again")
 	}
 }
