@@ -106,8 +106,8 @@ func second(t *testing.T) *manifest.Manifest {
 		t.Fatal(err)
 	}
 	text := strings.Replace(string(document), `"name": "payments"`, `"name": "other"`, 1)
-	text = strings.Replace(text, `"implements": "payments@1",`, `"implements": "payments@1", "operations": [{"path": "/payments/create", "timeout": "25s",
-		"narrow": {"amount": {"maximum": 20000}}, "adds": {"va_number": {"type": "string", "maxLength": 30}}}],`, 1)
+	text = strings.Replace(text, `"operations": [`, `"operations": [{"path": "/payments/create", "timeout": "25s",
+		"narrow": {"amount": {"maximum": 20000}}, "adds": {"va_number": {"type": "string", "maxLength": 30}}},`, 1)
 	m, err := manifest.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -194,10 +194,10 @@ func TestAProvidersOwnCancelHasItsRules(t *testing.T) {
 	}
 	text := strings.Replace(string(document), `"name": "payments"`, `"name": "other"`, 1)
 	text = strings.Replace(text, `"settles_within": "30s",`, `"settles_within": "90s",`, 1)
-	text = strings.Replace(text, `"implements": "payments@1",`, `"implements": "payments@1", "operations": [{"path": "/payments/void", "cancel_of": "/payments/create",
+	text = strings.Replace(text, `"operations": [`, `"operations": [{"path": "/payments/void", "cancel_of": "/payments/create",
 		"summary": "Void", "timeout": "12s", "reference": "/external_id",
 		"request": {"type": "object", "required": ["external_id"], "properties": {"external_id": {"type": "string", "minLength": 1, "maxLength": 255}}},
-		"response": {"type": "object", "properties": {"external_id": {"type": "string"}}}}],`, 1)
+		"response": {"type": "object", "properties": {"external_id": {"type": "string"}}}},`, 1)
 	other, err := manifest.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)

@@ -152,7 +152,7 @@ func TestOpenAPITellsOfCallbacks(t *testing.T) {
 			t.Errorf("%s: the body is described as %+v", name, body)
 		}
 	}
-	if len(document.Webhooks) != 4 {
+	if len(document.Webhooks) != 6 {
 		t.Errorf("%d webhooks are described", len(document.Webhooks))
 	}
 }

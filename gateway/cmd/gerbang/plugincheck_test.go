@@ -17,7 +17,7 @@ func TestPluginCheck(t *testing.T) {
 		t.Errorf("exit code %d with %s%s", code, &p.output, &p.errors)
 	}
 	code, p = run(t, nil, "", "plugin", "check", "--expanded", file)
-	if whole, err := manifest.Parse(p.output.Bytes()); code != exitOK || err != nil || len(whole.Operations) != 3 {
+	if whole, err := manifest.Parse(p.output.Bytes()); code != exitOK || err != nil || len(whole.Operations) != 5 {
 		t.Errorf("exit code %d with %s%s: %v", code, &p.output, &p.errors, err)
 	}
 }
