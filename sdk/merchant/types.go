@@ -403,6 +403,54 @@ type PaymentsPaidLate struct {
 	Event string           `json:"event"`
 }
 
+// PaymentsRefund is a schema of the OpenAPI document.
+type PaymentsRefund struct {
+	// What goes back.
+	Amount    int64     `json:"amount"`
+	CreatedAt time.Time `json:"created_at"`
+	// Of the payment.
+	ExternalID string `json:"external_id"`
+	RefundID   string `json:"refund_id"`
+	// A refund that the provider refuses is an error.
+	// One of PENDING, SUCCEEDED; others may be added.
+	Status string `json:"status"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// PaymentsRefundListRequest is a schema of the OpenAPI document.
+type PaymentsRefundListRequest struct {
+	// The reference of one, or our id of a transfer: the list goes on after it. It begins with the newest when omitted.
+	After string `json:"after,omitempty"`
+	// Only those created at this time or later.
+	From time.Time `json:"from,omitzero"`
+	// How many at most.
+	Limit int64 `json:"limit,omitempty"`
+	// Only those whose reference begins so. It is searched in 31 days at most: without from, those before to.
+	ReferencePrefix string `json:"reference_prefix,omitempty"`
+	// Only those that have it now.
+	// One of PENDING, SUCCEEDED, FAILED, ; others may be added.
+	Status string `json:"status,omitempty"`
+	// Only those created before this time.
+	To time.Time `json:"to,omitzero"`
+}
+
+// PaymentsRefundRequest is a schema of the OpenAPI document.
+type PaymentsRefundRequest struct {
+	// The payment that is given back.
+	ExternalID string `json:"external_id"`
+	// Your unique id of the refund.
+	RefundID string `json:"refund_id"`
+	// Whole rupiah (IDR); all that is left of the payment unless given.
+	Amount int64 `json:"amount,omitempty"`
+	// Why it is given back, in your words.
+	Reason string `json:"reason,omitempty"`
+}
+
+// PaymentsRefundStatusRequest is a schema of the OpenAPI document.
+type PaymentsRefundStatusRequest struct {
+	RefundID string `json:"refund_id"`
+}
+
 // PaymentsReturned is a schema of the OpenAPI document.
 type PaymentsReturned struct {
 	Data  PaymentEventData `json:"data"`
@@ -510,6 +558,60 @@ type Product struct {
 	// Prepaid is paid at the order; Pasca is a bill.
 	// One of Prepaid, Pasca; others may be added.
 	Type string `json:"type"`
+}
+
+// Refund is a schema of the OpenAPI document.
+type Refund struct {
+	Amount    int64     `json:"amount"`
+	CreatedAt time.Time `json:"created_at"`
+	// Of the payment.
+	ExternalID string `json:"external_id"`
+	RefundID   string `json:"refund_id"`
+	// One of PENDING, SUCCEEDED, FAILED; others may be added.
+	Status    string    `json:"status"`
+	UpdatedAt time.Time `json:"updated_at"`
+	// The provider's own id of the refund, once it is known.
+	ProviderReference string `json:"provider_reference,omitempty"`
+	Reason            string `json:"reason,omitempty"`
+	// Set where the money has not reached the payer after all, and is the payment's again.
+	ReturnedAmount int64 `json:"returned_amount,omitempty"`
+	// When that was.
+	ReturnedAt time.Time `json:"returned_at,omitzero"`
+}
+
+// RefundEventData is a schema of the OpenAPI document.
+type RefundEventData struct {
+	Amount    int64     `json:"amount"`
+	CreatedAt time.Time `json:"created_at"`
+	// Of the payment.
+	ExternalID string `json:"external_id"`
+	RefundID   string `json:"refund_id"`
+	// One of PENDING, SUCCEEDED, FAILED; others may be added.
+	Status string `json:"status"`
+	// When the event happened.
+	Timestamp time.Time `json:"timestamp"`
+	UpdatedAt time.Time `json:"updated_at"`
+	// The provider's own id of the refund, once it is known.
+	ProviderReference string `json:"provider_reference,omitempty"`
+	Reason            string `json:"reason,omitempty"`
+	// Of an event that tells of money that went back: what it was.
+	Return json.RawMessage `json:"return,omitempty"`
+	// Set where the money has not reached the payer after all, and is the payment's again.
+	ReturnedAmount int64 `json:"returned_amount,omitempty"`
+	// When that was.
+	ReturnedAt time.Time `json:"returned_at,omitzero"`
+}
+
+// RefundReturned is a schema of the OpenAPI document.
+type RefundReturned struct {
+	Data  RefundEventData `json:"data"`
+	Event string          `json:"event"`
+}
+
+// RefundStatusUpdate is a schema of the OpenAPI document.
+type RefundStatusUpdate struct {
+	Data  RefundEventData `json:"data"`
+	Event string          `json:"event"`
 }
 
 // Transfer is a schema of the OpenAPI document.
@@ -737,6 +839,21 @@ func (c *Client) PaymentsCreate(ctx context.Context, request PaymentsCreateReque
 // PaymentsList is POST /payments/list: list your payments.
 func (c *Client) PaymentsList(ctx context.Context, request PaymentsListRequest, options ...Option) (Result[[]Payment], error) {
 	return send[[]Payment](ctx, c, "/payments/list", false, request, options)
+}
+
+// PaymentsRefund is POST /payments/refund: give a payment back.
+func (c *Client) PaymentsRefund(ctx context.Context, request PaymentsRefundRequest, options ...Option) (Result[PaymentsRefund], error) {
+	return send[PaymentsRefund](ctx, c, "/payments/refund", true, request, options)
+}
+
+// PaymentsRefundList is POST /payments/refund/list: list your refunds.
+func (c *Client) PaymentsRefundList(ctx context.Context, request PaymentsRefundListRequest, options ...Option) (Result[[]Refund], error) {
+	return send[[]Refund](ctx, c, "/payments/refund/list", false, request, options)
+}
+
+// PaymentsRefundStatus is POST /payments/refund/status: get the status of a refund.
+func (c *Client) PaymentsRefundStatus(ctx context.Context, request PaymentsRefundStatusRequest, options ...Option) (Result[Refund], error) {
+	return send[Refund](ctx, c, "/payments/refund/status", false, request, options)
 }
 
 // PaymentsStatus is POST /payments/status: get the status of a payment.

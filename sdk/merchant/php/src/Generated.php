@@ -751,6 +751,107 @@ final class PaymentsPaidLate
     }
 }
 
+final class PaymentsRefund
+{
+    public function __construct(
+        // What goes back.
+        public readonly int $amount,
+        public readonly string $created_at,
+        // Of the payment.
+        public readonly string $external_id,
+        public readonly string $refund_id,
+        // A refund that the provider refuses is an error.
+        // One of PENDING, SUCCEEDED; others may be added.
+        public readonly string $status,
+        public readonly ?string $reason = null,
+    ) {
+    }
+
+    public static function from(array $data): self
+    {
+        return new self(
+            amount: $data['amount'],
+            created_at: $data['created_at'],
+            external_id: $data['external_id'],
+            refund_id: $data['refund_id'],
+            status: $data['status'],
+            reason: $data['reason'] ?? null,
+        );
+    }
+}
+
+final class PaymentsRefundListRequest
+{
+    public function __construct(
+        // The reference of one, or our id of a transfer: the list goes on after it. It begins with the newest when omitted.
+        public readonly ?string $after = null,
+        // Only those created at this time or later.
+        public readonly ?string $from = null,
+        // How many at most.
+        public readonly ?int $limit = null,
+        // Only those whose reference begins so. It is searched in 31 days at most: without from, those before to.
+        public readonly ?string $reference_prefix = null,
+        // Only those that have it now.
+        // One of PENDING, SUCCEEDED, FAILED, ; others may be added.
+        public readonly ?string $status = null,
+        // Only those created before this time.
+        public readonly ?string $to = null,
+    ) {
+    }
+
+    public static function from(array $data): self
+    {
+        return new self(
+            after: $data['after'] ?? null,
+            from: $data['from'] ?? null,
+            limit: $data['limit'] ?? null,
+            reference_prefix: $data['reference_prefix'] ?? null,
+            status: $data['status'] ?? null,
+            to: $data['to'] ?? null,
+        );
+    }
+}
+
+final class PaymentsRefundRequest
+{
+    public function __construct(
+        // The payment that is given back.
+        public readonly string $external_id,
+        // Your unique id of the refund.
+        public readonly string $refund_id,
+        // Whole rupiah (IDR); all that is left of the payment unless given.
+        public readonly ?int $amount = null,
+        // Why it is given back, in your words.
+        public readonly ?string $reason = null,
+    ) {
+    }
+
+    public static function from(array $data): self
+    {
+        return new self(
+            external_id: $data['external_id'],
+            refund_id: $data['refund_id'],
+            amount: $data['amount'] ?? null,
+            reason: $data['reason'] ?? null,
+        );
+    }
+}
+
+final class PaymentsRefundStatusRequest
+{
+    public function __construct(
+        public readonly string $refund_id,
+    ) {
+    }
+
+    public static function from(array $data): self
+    {
+        return new self(
+            refund_id: $data['refund_id'],
+        );
+    }
+}
+
 final class PaymentsReturned
 {
     public function __construct(
@@ -1000,6 +1101,122 @@ final class Product
             price: $data['price'],
             product_name: $data['product_name'],
             type: $data['type'],
+        );
+    }
+}
+
+final class Refund
+{
+    public function __construct(
+        public readonly int $amount,
+        public readonly string $created_at,
+        // Of the payment.
+        public readonly string $external_id,
+        public readonly string $refund_id,
+        // One of PENDING, SUCCEEDED, FAILED; others may be added.
+        public readonly string $status,
+        public readonly string $updated_at,
+        // The provider's own id of the refund, once it is known.
+        public readonly ?string $provider_reference = null,
+        public readonly ?string $reason = null,
+        // Set where the money has not reached the payer after all, and is the payment's again.
+        public readonly ?int $returned_amount = null,
+        // When that was.
+        public readonly ?string $returned_at = null,
+    ) {
+    }
+
+    public static function from(array $data): self
+    {
+        return new self(
+            amount: $data['amount'],
+            created_at: $data['created_at'],
+            external_id: $data['external_id'],
+            refund_id: $data['refund_id'],
+            status: $data['status'],
+            updated_at: $data['updated_at'],
+            provider_reference: $data['provider_reference'] ?? null,
+            reason: $data['reason'] ?? null,
+            returned_amount: $data['returned_amount'] ?? null,
+            returned_at: $data['returned_at'] ?? null,
+        );
+    }
+}
+
+final class RefundEventData
+{
+    public function __construct(
+        public readonly int $amount,
+        public readonly string $created_at,
+        // Of the payment.
+        public readonly string $external_id,
+        public readonly string $refund_id,
+        // One of PENDING, SUCCEEDED, FAILED; others may be added.
+        public readonly string $status,
+        // When the event happened.
+        public readonly string $timestamp,
+        public readonly string $updated_at,
+        // The provider's own id of the refund, once it is known.
+        public readonly ?string $provider_reference = null,
+        public readonly ?string $reason = null,
+        // Of an event that tells of money that went back: what it was.
+        public readonly ?array $return = null,
+        // Set where the money has not reached the payer after all, and is the payment's again.
+        public readonly ?int $returned_amount = null,
+        // When that was.
+        public readonly ?string $returned_at = null,
+    ) {
+    }
+
+    public static function from(array $data): self
+    {
+        return new self(
+            amount: $data['amount'],
+            created_at: $data['created_at'],
+            external_id: $data['external_id'],
+            refund_id: $data['refund_id'],
+            status: $data['status'],
+            timestamp: $data['timestamp'],
+            updated_at: $data['updated_at'],
+            provider_reference: $data['provider_reference'] ?? null,
+            reason: $data['reason'] ?? null,
+            return: $data['return'] ?? null,
+            returned_amount: $data['returned_amount'] ?? null,
+            returned_at: $data['returned_at'] ?? null,
+        );
+    }
+}
+
+final class RefundReturned
+{
+    public function __construct(
+        public readonly RefundEventData $data,
+        public readonly string $event,
+    ) {
+    }
+
+    public static function from(array $data): self
+    {
+        return new self(
+            data: RefundEventData::from($data['data']),
+            event: $data['event'],
+        );
+    }
+}
+
+final class RefundStatusUpdate
+{
+    public function __construct(
+        public readonly RefundEventData $data,
+        public readonly string $event,
+    ) {
+    }
+
+    public static function from(array $data): self
+    {
+        return new self(
+            data: RefundEventData::from($data['data']),
+            event: $data['event'],
         );
     }
 }
@@ -1485,6 +1702,27 @@ abstract class Operations
     {
         $answer = $this->send('/payments/list', false, get_object_vars($request), $options);
         return $answer->with(array_map(Payment::from(...), $answer->data));
+    }
+
+    /** POST /payments/refund: give a payment back. @return Answer<PaymentsRefund> */
+    public function paymentsRefund(PaymentsRefundRequest $request, Options $options = new Options()): Answer
+    {
+        $answer = $this->send('/payments/refund', true, get_object_vars($request), $options);
+        return $answer->with(PaymentsRefund::from($answer->data));
+    }
+
+    /** POST /payments/refund/list: list your refunds. @return Answer<Refund[]> */
+    public function paymentsRefundList(PaymentsRefundListRequest $request, Options $options = new Options()): Answer
+    {
+        $answer = $this->send('/payments/refund/list', false, get_object_vars($request), $options);
+        return $answer->with(array_map(Refund::from(...), $answer->data));
+    }
+
+    /** POST /payments/refund/status: get the status of a refund. @return Answer<Refund> */
+    public function paymentsRefundStatus(PaymentsRefundStatusRequest $request, Options $options = new Options()): Answer
+    {
+        $answer = $this->send('/payments/refund/status', false, get_object_vars($request), $options);
+        return $answer->with(Refund::from($answer->data));
     }
 
     /** POST /payments/status: get the status of a payment. @return Answer<Payment> */

@@ -354,6 +354,48 @@ export interface PaymentsPaidLate {
   event: "payments.paid_late";
 }
 
+export interface PaymentsRefund {
+  /** What goes back. */
+  amount: number;
+  created_at: string;
+  /** Of the payment. */
+  external_id: string;
+  refund_id: string;
+  /** A refund that the provider refuses is an error. */
+  status: "PENDING" | "SUCCEEDED" | (string & {});
+  reason?: string;
+}
+
+export interface PaymentsRefundListRequest {
+  /** The reference of one, or our id of a transfer: the list goes on after it. It begins with the newest when omitted. */
+  after?: string;
+  /** Only those created at this time or later. */
+  from?: string;
+  /** How many at most. */
+  limit?: number;
+  /** Only those whose reference begins so. It is searched in 31 days at most: without from, those before to. */
+  reference_prefix?: string;
+  /** Only those that have it now. */
+  status?: "PENDING" | "SUCCEEDED" | "FAILED" | "" | (string & {});
+  /** Only those created before this time. */
+  to?: string;
+}
+
+export interface PaymentsRefundRequest {
+  /** The payment that is given back. */
+  external_id: string;
+  /** Your unique id of the refund. */
+  refund_id: string;
+  /** Whole rupiah (IDR); all that is left of the payment unless given. */
+  amount?: number;
+  /** Why it is given back, in your words. */
+  reason?: string;
+}
+
+export interface PaymentsRefundStatusRequest {
+  refund_id: string;
+}
+
 export interface PaymentsReturned {
   data: PaymentEventData;
   event: "payments.returned";
@@ -445,6 +487,54 @@ export interface Product {
   product_name: string;
   /** Prepaid is paid at the order; Pasca is a bill. */
   type: "Prepaid" | "Pasca" | (string & {});
+}
+
+export interface Refund {
+  amount: number;
+  created_at: string;
+  /** Of the payment. */
+  external_id: string;
+  refund_id: string;
+  status: "PENDING" | "SUCCEEDED" | "FAILED" | (string & {});
+  updated_at: string;
+  /** The provider's own id of the refund, once it is known. */
+  provider_reference?: string;
+  reason?: string;
+  /** Set where the money has not reached the payer after all, and is the payment's again. */
+  returned_amount?: number;
+  /** When that was. */
+  returned_at?: string;
+}
+
+export interface RefundEventData {
+  amount: number;
+  created_at: string;
+  /** Of the payment. */
+  external_id: string;
+  refund_id: string;
+  status: "PENDING" | "SUCCEEDED" | "FAILED" | (string & {});
+  /** When the event happened. */
+  timestamp: string;
+  updated_at: string;
+  /** The provider's own id of the refund, once it is known. */
+  provider_reference?: string;
+  reason?: string;
+  /** Of an event that tells of money that went back: what it was. */
+  return?: { event: string; data: Record<string, unknown> };
+  /** Set where the money has not reached the payer after all, and is the payment's again. */
+  returned_amount?: number;
+  /** When that was. */
+  returned_at?: string;
+}
+
+export interface RefundReturned {
+  data: RefundEventData;
+  event: "refund.returned";
+}
+
+export interface RefundStatusUpdate {
+  data: RefundEventData;
+  event: "refund.status_update";
 }
 
 export interface Transfer {
@@ -626,7 +716,7 @@ export interface WalletTransfer {
 }
 
 /** The body of a callback, told apart by event. */
-export type CallbackBody = PaymentsAmountDiffers | PaymentsPaidLate | PaymentsReturned | PaymentsStatusUpdate | PpobReturned | PpobStatusUpdate | TransferReturned | TransferStatusUpdate | Wallet2PaidLate | Wallet2Returned | Wallet2StatusUpdate;
+export type CallbackBody = PaymentsAmountDiffers | PaymentsPaidLate | PaymentsReturned | PaymentsStatusUpdate | PpobReturned | PpobStatusUpdate | RefundReturned | RefundStatusUpdate | TransferReturned | TransferStatusUpdate | Wallet2PaidLate | Wallet2Returned | Wallet2StatusUpdate;
 
 export abstract class Operations {
   protected abstract send<T>(path: string, money: boolean, request: object, options?: Options): Promise<Result<T>>;
@@ -654,6 +744,21 @@ export abstract class Operations {
   /** POST /payments/list: list your payments. */
   paymentsList(request: PaymentsListRequest, options?: Options): Promise<Result<Payment[]>> {
     return this.send<Payment[]>("/payments/list", false, request, options);
+  }
+
+  /** POST /payments/refund: give a payment back. */
+  paymentsRefund(request: PaymentsRefundRequest, options?: Options): Promise<Result<PaymentsRefund>> {
+    return this.send<PaymentsRefund>("/payments/refund", true, request, options);
+  }
+
+  /** POST /payments/refund/list: list your refunds. */
+  paymentsRefundList(request: PaymentsRefundListRequest, options?: Options): Promise<Result<Refund[]>> {
+    return this.send<Refund[]>("/payments/refund/list", false, request, options);
+  }
+
+  /** POST /payments/refund/status: get the status of a refund. */
+  paymentsRefundStatus(request: PaymentsRefundStatusRequest, options?: Options): Promise<Result<Refund>> {
+    return this.send<Refund>("/payments/refund/status", false, request, options);
   }
 
   /** POST /payments/status: get the status of a payment. */
