@@ -56,7 +56,7 @@ func TestJudgedAgainWhereTheDeclarationChanged(t *testing.T) {
 	t.Parallel()
 	unavailable := fault.New(fault.ProviderUnavailable, "Nothing was sent.")
 	titled := changedSnapshot(t, `"title": "Payments through Xendit"`, `"title": "Xendit"`)
-	adding := changedSnapshot(t, `"verifies": true,`, `"verifies": true, "operations": [{"path": "/payments/create", "adds": {"va": {"type": "string", "maxLength": 9, "description": "An account."}}}],`)
+	adding := changedSnapshot(t, `"operations": [`, `"operations": [{"path": "/payments/create", "adds": {"va": {"type": "string", "maxLength": 9, "description": "An account."}}},`)
 	for what, c := range map[string]struct {
 		becomes        *catalog.Snapshot
 		first          error

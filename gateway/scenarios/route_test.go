@@ -32,8 +32,8 @@ func catalogOfBoth(names ...string) *catalog.Catalog {
 	for _, name := range names {
 		text := strings.Replace(string(document), `"name": "payments"`, `"name": "`+name+`"`, 1)
 		if name == other {
-			text = strings.Replace(text, `"implements": "payments@1",`,
-				`"implements": "payments@1", "operations": [{"path": "/payments/create", "narrow": {"amount": {"maximum": 20000}}}],`, 1)
+			text = strings.Replace(text, `"operations": [`,
+				`"operations": [{"path": "/payments/create", "narrow": {"amount": {"maximum": 20000}}},`, 1)
 			text = strings.Replace(text, `"references": {`, `"references": {"unique": true, `, 1)
 		}
 		m, err := manifest.Parse([]byte(text))
