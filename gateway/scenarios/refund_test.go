@@ -27,19 +27,6 @@ const (
 	refundEnds, refundTaken      = "refund.status_update", "refund.returned"
 )
 
-// refunded is a provider of payments that takes refunds.
-var refunded = as(payments, sync.OnceValue(func() *catalog.Catalog {
-	return catalogOf(signed(refunding(ownManifest(provider))))
-}))
-
-// refunding is a manifest of payments that says that refunds are taken.
-func refunding(document []byte) []byte {
-	if bytes.Contains(document, []byte(refundPath)) {
-		return document
-	}
-	return bytes.Replace(document, []byte(`"implements": "payments@1",`), []byte(`"implements": "payments@1", "operations": [{"path": "`+refundPath+`"}],`), 1)
-}
-
 // refunds are those that a provider has, by our reference, and its script.
 type refunds struct {
 	mu     sync.Mutex
@@ -196,7 +183,7 @@ func working(w *world) { w.up.refunds.way = sdk.Done }
 // merchant reads of both, and nobody else has to.
 func TestRefund(t *testing.T) {
 	t.Parallel()
-	onBoth(t, refunded, func(w *world) {
+	onBoth(t, payments, func(w *world) {
 		working(w)
 		m := paidFor(w)
 		a := w.gives("R1", "reason", "sold out")
@@ -227,7 +214,7 @@ func TestRefund(t *testing.T) {
 // TestRefundsOfParts: parts go back until nothing is left, and never more than has come.
 func TestRefundsOfParts(t *testing.T) {
 	t.Parallel()
-	onBoth(t, refunded, func(w *world) {
+	onBoth(t, payments, func(w *world) {
 		working(w)
 		m := paidFor(w)
 		w.hear(returning(m, sdk.StatusUnknown, sdk.Return{ID: "cb-1", Sort: sdk.ReturnChargeback, Amount: 1_000}))
@@ -249,7 +236,7 @@ func TestRefundsOfParts(t *testing.T) {
 // TestRefundsAtOnce: of two that together are more than has come, one is made.
 func TestRefundsAtOnce(t *testing.T) {
 	t.Parallel()
-	onReplicas(t, refunded, false, func(w *world, engines ...*Engine) {
+	onReplicas(t, payments, false, func(w *world, engines ...*Engine) {
 		working(w)
 		paidFor(w)
 		answers := make([]said, 4)
@@ -301,7 +288,7 @@ func TestWhatCantBeRefunded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inMemory(t, refunded, func(w *world) {
+			inMemory(t, payments, func(w *world) {
 				working(w)
 				c.make(w)
 				a := w.gives("R1")
@@ -321,7 +308,7 @@ func TestWhatCantBeRefunded(t *testing.T) {
 // TestRefundOfLateMoney: what came after the end can be given back.
 func TestRefundOfLateMoney(t *testing.T) {
 	t.Parallel()
-	inMemory(t, refunded, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		working(w)
 		w.want(w.create("A"), "PENDING")
 		w.want(w.cancel("A"), "EXPIRED")
@@ -362,7 +349,7 @@ func TestRefundEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onBoth(t, refunded, func(w *world) {
+			onBoth(t, payments, func(w *world) {
 				paidFor(w)
 				c.script(&w.up.refunds)
 				w.want(w.gives("R1", "amount", number(4_000)), c.first)
@@ -396,7 +383,7 @@ func TestRefundToldFirst(t *testing.T) {
 	for name, named := range map[string]bool{"by our name": true, "by the provider's": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inMemory(t, refunded, func(w *world) {
+			inMemory(t, payments, func(w *world) {
 				working(w)
 				m := paidFor(w)
 				w.up.refunds.after = func(call sdk.Call) {
@@ -441,7 +428,7 @@ func TestRefundUndone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inMemory(t, refunded, func(w *world) {
+			inMemory(t, payments, func(w *world) {
 				working(w)
 				paidFor(w)
 				w.want(w.gives("R1", "amount", number(4_000)), "SUCCEEDED")
@@ -471,7 +458,7 @@ func TestRefundCrashes(t *testing.T) {
 	for _, step := range steps {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
-			onBoth(t, refunded, func(w *world) {
+			onBoth(t, payments, func(w *world) {
 				working(w)
 				m := paidFor(w)
 				die := func(at string) {
@@ -515,13 +502,13 @@ func TestRefundCrashes(t *testing.T) {
 // whatever the policy's route says; and one that takes none is named.
 func TestRefundGoesWhereItsPaymentWent(t *testing.T) {
 	t.Parallel()
-	inMemory(t, refunded, func(w *world) {
+	inMemory(t, payments, func(w *world) {
 		working(w)
 		first, err := manifest.Parse(bytes.Replace(signed(ownManifestWithout(refundPath)), []byte(`"name": "payments"`), []byte(`"name": "other"`), 1))
 		if err != nil {
 			t.Fatal(err)
 		}
-		second, err := manifest.Parse(signed(refunding(ownManifest(provider))))
+		second, err := manifest.Parse(signed(ownManifest(provider)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -575,7 +562,7 @@ func ownManifestWithout(path string) []byte {
 // says the same. The policy is asked each time.
 func TestRefundByPeople(t *testing.T) {
 	t.Parallel()
-	onBoth(t, refunded, func(w *world) {
+	onBoth(t, payments, func(w *world) {
 		working(w)
 		m := paidFor(w)
 		var asked []string

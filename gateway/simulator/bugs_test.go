@@ -49,6 +49,9 @@ const (
 	KeptReturnedAt    Bug = "nothing is left, though a return was undone"
 	DroppedLateReturn Bug = "what goes back of late money is dropped"
 	UnlistedReturn    Bug = "operators do not hear of returns"
+
+	UncountedRefund Bug = "a refund does not count against its payment"
+	ForgottenRefund Bug = "a payment does not take its refund in"
 )
 
 // Bugs are all that can be planted.
@@ -56,7 +59,7 @@ var Bugs = []Bug{
 	SkippedReservation, DoublePost, LostCallback, BelievedNotFound, RetriedRefusal, ReusedReference, KeptBalance, SwallowedException,
 	DroppedLateMoney, IgnoredPollGuard, ForgottenDecision, ReroutedUnknown, ForgottenRestore, UnopenedRestore, OverdrawnQuota, KeptQuota,
 	EventsByClock, RepeatedTransfer, DoubleReturn, LostReturnEvent, IgnoredUndone, PaidWhenGone, UntoldAmount, BelievedToken, NoSequenceGuard,
-	KeptReturnedAt, DroppedLateReturn, UnlistedReturn,
+	KeptReturnedAt, DroppedLateReturn, UnlistedReturn, UncountedRefund, ForgottenRefund,
 }
 
 // planted applies a change, with a bug where one is planted there.
@@ -98,6 +101,8 @@ func (g *gate) dropped(c movement.Change) bool {
 		return !c.Return.UndoneAt.IsZero()
 	case DroppedLateReturn:
 		return c.Movement.State != movement.Succeeded
+	case ForgottenRefund:
+		return c.Return.Refund != ""
 	}
 	return false
 }

@@ -133,11 +133,12 @@ func (w *world) checkHistory(r record) {
 // undone.
 func (w *world) checkEvents(r record) {
 	rules, _ := movement.RulesOf(r.Kind)
-	undone := 0
+	undone, unordered := 0, false
 	for _, back := range r.Returns {
 		if !back.UndoneAt.IsZero() {
 			undone++
 		}
+		unordered = unordered || back.Refund == "" || !back.UndoneAt.IsZero()
 	}
 	once := func(is bool) int {
 		if is {
@@ -161,6 +162,9 @@ func (w *world) checkEvents(r record) {
 		}
 		if fact.event != "" && told != fact.times {
 			w.violate("every end is told once", "%s is %s, and %s was told %d times, not %d", r.name, r.State, fact.event, told, fact.times)
+		}
+		if fact.reason == movement.ReasonReturned && !unordered {
+			continue // its merchant has ordered it
 		}
 		if fact.reason != "" && fact.times > 0 && !r.doubted(fact.reason) {
 			w.violate("operators know of late facts", "%s: %s is recorded and no exception", r.name, fact.reason)
@@ -371,7 +375,7 @@ func (w *world) checkUsage(all []record) {
 		if strings.HasSuffix(k.name, ".count") {
 			limit = *w.merchants[slices.IndexFunc(w.merchants, func(m *merchant) bool { return m.owner().MerchantID == k.owner })].limits.Transfers.Day.Count
 		}
-		if got > limit && !again[k] {
+		if got > limit && !again[k] && !strings.HasPrefix(k.name, "refund.") {
 			w.violate("no limit is passed", "%s of %s is %d", k.name, w.books.owner(k.owner), got)
 		}
 	}
@@ -397,12 +401,13 @@ func (w *world) checkUpstream(r record) {
 	}
 	// By the restore: also what is bought under a name that could not be asked for again since.
 	unasked := last != nil && r.Kind == manifest.Order && r.State == movement.NotSubmitted && last.asked.Before(w.recovered)
-	forgotten := last != nil && (last.unheard || last.lost && (unasked || !r.State.Open() && r.UpdatedAt.Before(w.recovered)))
+	unknown := last != nil && last.lost && !last.heard.IsZero() && last.heard.Before(r.CreatedAt) // it was listed as such
+	forgotten := last != nil && (last.unheard || unknown || last.lost && (unasked || !r.State.Open() && r.UpdatedAt.Before(w.recovered)))
 	doubtful := forgotten || w.books.overridden[r.ID] || r.doubted(movement.ReasonContradiction, movement.ReasonCurrency)
 	if r.Kind == manifest.Collection || doubtful {
 		return
 	}
-	if late := !r.PaidLateAt.IsZero() && r.PaidAmount != 0; !late { // of late money a first wrong word stays
+	if late := !r.PaidLateAt.IsZero() && r.PaidAmount != 0; !late && w.knowsRefunds(r) { // of late money a first wrong word stays
 		w.checkMoney(r, last)
 	}
 	if r.doubted(movement.ReasonAmount) {
@@ -566,7 +571,7 @@ func first(kind manifest.Kind, data string) string {
 		return data
 	}
 	delete(told, "remaining_quota")
-	if kind == manifest.Transfer { // it tells how it stands
+	if kind == manifest.Transfer || kind == manifest.Refund { // it tells how it stands
 		delete(told, "status")
 	}
 	encoded, _ := json.Marshal(told) // it was JSON

@@ -82,7 +82,7 @@ type answer struct {
 
 var paths = map[manifest.Kind][2]string{
 	manifest.Payment: {createPath, statusPath}, manifest.Collection: {collectPath, collectedPath},
-	manifest.Order: {orderPath, orderStatusPath}, manifest.Transfer: {bankPath, transferStatusPath},
+	manifest.Order: {orderPath, orderStatusPath}, manifest.Transfer: {bankPath, transferStatusPath}, manifest.Refund: {refundPath, refundStatusPath},
 }
 
 // open makes the merchants and the replicas.
@@ -164,6 +164,9 @@ func (w *world) plan() {
 		}
 		if w.chance(15) {
 			w.later(begins+w.pause(), func() { w.create(in, true) })
+		}
+		if in.kind == manifest.Payment && w.chance(35) {
+			w.willRefund(in, begins)
 		}
 		if in.kind == manifest.Payment && w.chance(25) {
 			w.later(begins+w.pause(), func() { w.ask(in, cancelPath, "cancel") })
@@ -280,8 +283,11 @@ func (w *world) ask(in *intent, path, what string) {
 		return
 	}
 	field := "external_id"
-	if in.kind == manifest.Order {
+	switch in.kind { //nolint:exhaustive // the others have an external_id
+	case manifest.Order:
 		field = "ref_id"
+	case manifest.Refund:
+		field = "refund_id"
 	}
 	w.send(in, path, what, catalog.Document{field: in.reference})
 }

@@ -80,6 +80,7 @@ func (w *world) start(number int) *replica {
 	kind.AddCollection(r.lifecycle, r.reconciler)
 	r.store, r.queries = kept, query.New(r.lifecycle, shelf{w}, kept)
 	kind.AddOrder(r.lifecycle, r.queries)
+	kind.AddRefund(r.lifecycle, kept)
 	kind.AddTransfer(r.lifecycle, kept, reconcile.NewAbsences(r.lifecycle, plugins, kept))
 	return r
 }
@@ -351,6 +352,9 @@ func (g *gate) Reserve(ctx context.Context, draft movement.Movement) (movement.M
 func (g *gate) reserve(ctx context.Context, draft movement.Movement) (movement.Movement, bool, error) {
 	if g.w.options.Bug == SkippedReservation && g.w.chance(20) {
 		return draft, true, nil
+	}
+	if g.w.options.Bug == UncountedRefund && draft.Kind == manifest.Refund {
+		draft.Usage = nil
 	}
 	m, ours, err := g.Store.Reserve(ctx, draft)
 	g.w.statements = nil

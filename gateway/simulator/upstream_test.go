@@ -71,6 +71,8 @@ type thing struct {
 	late               bool         // lookups did not find it for longer than the provider declares
 	expires            time.Time
 	touched            bool // its payer has chosen how to pay
+	refunds            []*thing
+	of                 *thing // of a refund: the payment
 }
 
 // row is a line of a statement, and when it is told.
@@ -158,10 +160,10 @@ func (p *plugins) Call(ctx context.Context, of host.Use, call sdk.Call, timeout 
 		}
 		return p.w.up.create(p.of, of.Provider, call), p.w.slowness()
 	}, lost)
-	if p.w.options.Bug == ReroutedUnknown && result.Outcome == sdk.Unknown && kindOf[of.Provider] == manifest.Payment && call.Operation != cancelPath {
+	if p.w.options.Bug == ReroutedUnknown && result.Outcome == sdk.Unknown && kindOf[of.Provider] == manifest.Payment && call.Operation == createPath {
 		return sdk.DidNotSend(sdk.BlameUpstream, "no answer")
 	}
-	if p.w.options.Bug == RetriedRefusal && result.Outcome == sdk.Refused && call.Operation != cancelPath {
+	if p.w.options.Bug == RetriedRefusal && result.Outcome == sdk.Refused && call.Operation != cancelPath && call.Operation != refundPath {
 		p.w.step(ctx, p.of, what+" again", func() {
 			p.w.up.make(of.Provider, call.Connection, call.Reference, toldAmount(of.Provider, call), sdk.StatusDone)
 		})
@@ -192,12 +194,20 @@ func (u *upstream) create(of *replica, provider string, call sdk.Call) sdk.Resul
 	if !w.faults {
 		n = 0
 	}
-	amount := toldAmount(provider, call)
+	make := func(status sdk.Status) *thing {
+		return u.make(provider, call.Connection, call.Reference, toldAmount(provider, call), status)
+	}
+	if call.Operation == refundPath {
+		if !u.refunds(provider, call) { // whatever else goes wrong
+			return sdk.Refuse(sdk.RefuseOther, "No more is left.")
+		}
+		make = func(status sdk.Status) *thing { return u.refund(provider, call, status) }
+	}
 	switch {
 	case w.now.Before(u.away[provider]):
 		return lost
 	case n < 50 || n < 58 && u.things[keyOf(provider, call.Connection, call.Reference)] != nil: // it refuses nothing that it has
-		return u.accepted(provider, u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending))
+		return u.accepted(provider, make(sdk.StatusPending))
 	case n < 58:
 		return sdk.Refuse(sdk.RefuseOther, "No.")
 	case n < 66:
@@ -207,32 +217,28 @@ func (u *upstream) create(of *replica, provider string, call sdk.Call) sdk.Resul
 	case n < 73:
 		return lost
 	case n < 76: // what it has done in spite of its error is known a little later
-		w.later(w.between(0, errorSettles), func() {
-			u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending)
-		})
+		w.later(w.between(0, errorSettles), func() { make(sdk.StatusPending) })
 		return sdk.UpstreamError("500")
 	case n < 83:
-		u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending)
+		make(sdk.StatusPending)
 		return lost
 	case n < 88: // it is on its way for as long as the provider declares
 		latest := max(0, sendWindow+settles[provider]-w.now.Sub(call.SendBy.Add(-sendWindow-of.skew)))
-		w.later(w.between(0, latest), func() {
-			u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending)
-		})
+		w.later(w.between(0, latest), func() { make(sdk.StatusPending) })
 		return lost
 	case n < 89 && kindOf[provider] == manifest.Transfer: // it is known later than the provider declares
-		t := u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending)
+		t := make(sdk.StatusPending)
 		t.seen, t.late = w.now.Add(w.between(2*time.Minute, 30*time.Minute)), true
 		return lost
 	case n < 91:
-		u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending)
+		make(sdk.StatusPending)
 		return sdk.Result{Outcome: sdk.Pending, Data: json.RawMessage(`{"strange":1}`)}
 	case n < 93:
 		return sdk.DontKnow(sdk.BlameAccount, "the key is not accepted")
-	case kindOf[provider] == manifest.Transfer || kindOf[provider] == manifest.Order:
-		return u.accepted(provider, u.make(provider, call.Connection, call.Reference, amount, sdk.StatusDone))
+	case kindOf[provider] == manifest.Transfer || kindOf[provider] == manifest.Order || call.Operation == refundPath:
+		return u.accepted(provider, make(sdk.StatusDone))
 	}
-	return u.accepted(provider, u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending))
+	return u.accepted(provider, make(sdk.StatusPending))
 }
 
 // mayMove checks that no money is moved before a restored database is opened.
@@ -266,7 +272,7 @@ func (u *upstream) accepted(provider string, t *thing) sdk.Result {
 	if t.status == sdk.StatusDone {
 		result.Outcome = sdk.Done
 	}
-	if kindOf[provider] == manifest.Payment {
+	if t.kind == manifest.Payment {
 		result.ExpiresAt = t.expires
 	}
 	return result
@@ -281,6 +287,8 @@ func (t *thing) data() json.RawMessage {
 		return json.RawMessage(`{"qr_string":"QR"}`)
 	case manifest.Transfer:
 		return json.RawMessage(`{"referenceNo":"R"}`)
+	case manifest.Refund:
+		return json.RawMessage(`{}`)
 	case manifest.Order, manifest.Query:
 	}
 	if t.status == sdk.StatusDone {
@@ -292,6 +300,10 @@ func (t *thing) data() json.RawMessage {
 // make makes a thing and says how it will end. The same request under a reference that
 // is known makes nothing new.
 func (u *upstream) make(provider string, c sdk.Connection, reference string, amount money.Amount, status sdk.Status) *thing {
+	return u.makes(kindOf[provider], provider, c, reference, amount, status)
+}
+
+func (u *upstream) makes(kind manifest.Kind, provider string, c sdk.Connection, reference string, amount money.Amount, status sdk.Status) *thing {
 	w, key := u.w, keyOf(provider, c, reference)
 	if t := u.things[key]; t != nil {
 		t.asked = w.now
@@ -299,7 +311,7 @@ func (u *upstream) make(provider string, c sdk.Connection, reference string, amo
 	}
 	u.alone(provider, reference)
 	t := &thing{
-		account: accountOf(c), reference: reference, kind: kindOf[provider], provider: provider, mode: c.Mode, amount: amount,
+		account: accountOf(c), reference: reference, kind: kind, provider: provider, mode: c.Mode, amount: amount,
 		owner: tenants.MerchantID(c.MerchantID), status: status, seen: w.now, made: w.now, asked: w.now, number: len(u.things) + 1,
 	}
 	u.things[key], u.made = t, append(u.made, t)
@@ -311,7 +323,7 @@ func (u *upstream) make(provider string, c sdk.Connection, reference string, amo
 		u.mayReturn(t)
 	case t.kind == manifest.Payment:
 		u.willBePaid(t)
-	case t.kind == manifest.Collection:
+	case t.kind == manifest.Collection, t.kind == manifest.Refund:
 	default:
 		u.willEnd(t)
 	}
@@ -651,7 +663,7 @@ func (u *upstream) lookup(of *replica, provider string, l sdk.Lookup) sdk.Status
 		u.make(provider, l.Connection, l.Reference, l.Cost, sdk.StatusPending)
 	}
 	told := u.stands(u.things[key])
-	if t := u.things[key]; provider == "midtrans" && linkIn(l.Body) && (t == nil || !t.touched) {
+	if t := u.things[key]; provider == "midtrans" && l.Operation == createPath && linkIn(l.Body) && (t == nil || !t.touched) {
 		told = untouched(l, w.now)
 	}
 	if w.faults && told.Status != sdk.StatusNotFound && told.Status != sdk.StatusUnknown && w.chance(4) {
