@@ -133,6 +133,20 @@ type CreatedPayment struct {
 	QRString string `json:"qr_string,omitempty"`
 }
 
+// CreatedRefund is a schema of the OpenAPI document.
+type CreatedRefund struct {
+	// What goes back.
+	Amount    int64     `json:"amount"`
+	CreatedAt time.Time `json:"created_at"`
+	// Of the payment.
+	ExternalID string `json:"external_id"`
+	RefundID   string `json:"refund_id"`
+	// A refund that the provider refuses is an error.
+	// One of PENDING, SUCCEEDED; others may be added.
+	Status string `json:"status"`
+	Reason string `json:"reason,omitempty"`
+}
+
 // Error is a schema of the OpenAPI document.
 type Error struct {
 	// For machines; the set is only ever added to.
@@ -401,20 +415,6 @@ type PaymentsListRequest struct {
 type PaymentsPaidLate struct {
 	Data  PaymentEventData `json:"data"`
 	Event string           `json:"event"`
-}
-
-// PaymentsRefund is a schema of the OpenAPI document.
-type PaymentsRefund struct {
-	// What goes back.
-	Amount    int64     `json:"amount"`
-	CreatedAt time.Time `json:"created_at"`
-	// Of the payment.
-	ExternalID string `json:"external_id"`
-	RefundID   string `json:"refund_id"`
-	// A refund that the provider refuses is an error.
-	// One of PENDING, SUCCEEDED; others may be added.
-	Status string `json:"status"`
-	Reason string `json:"reason,omitempty"`
 }
 
 // PaymentsRefundListRequest is a schema of the OpenAPI document.
@@ -842,8 +842,8 @@ func (c *Client) PaymentsList(ctx context.Context, request PaymentsListRequest, 
 }
 
 // PaymentsRefund is POST /payments/refund: give a payment back.
-func (c *Client) PaymentsRefund(ctx context.Context, request PaymentsRefundRequest, options ...Option) (Result[PaymentsRefund], error) {
-	return send[PaymentsRefund](ctx, c, "/payments/refund", true, request, options)
+func (c *Client) PaymentsRefund(ctx context.Context, request PaymentsRefundRequest, options ...Option) (Result[CreatedRefund], error) {
+	return send[CreatedRefund](ctx, c, "/payments/refund", true, request, options)
 }
 
 // PaymentsRefundList is POST /payments/refund/list: list your refunds.

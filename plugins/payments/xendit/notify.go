@@ -86,9 +86,13 @@ func (acc *account) noteRefund(ctx context.Context, told event) sdk.Acknowledgem
 	if r.InvoiceID == "" {
 		return sdk.Acknowledgement{Status: http.StatusOK, Detail: "a refund of the payment " + r.PaymentID + ", which is of no invoice"}
 	}
-	found := acc.addRefunds(ctx, acc.findInvoice(ctx, r.InvoiceID))
-	if found.Status == sdk.StatusNotFound {
+	found, p := acc.withRefunds(ctx, acc.findInvoice(ctx, r.InvoiceID))
+	switch {
+	case found.Status == sdk.StatusNotFound:
 		return noted() // of another program on this account
+	case p != nil && p.status == http.StatusForbidden: // and it never will be
+		return noted(sdk.Unread(found.Reference, r.ID+" "+r.Status, "a refund "+r.ID+" of "+r.Amount.String()+" that is "+r.Status+
+			", and the key may not read refunds: give it the permission, and see what went back"))
 	}
 	shown := slices.ContainsFunc(found.Returns, func(shown sdk.Return) bool { return shown.ID == r.ID })
 	if _, is := r.told(); found.Status == sdk.StatusUnknown || is && !shown {

@@ -161,6 +161,23 @@ func TestNotifyUnderstandsNothing(t *testing.T) {
 	}
 }
 
+// TestNotifyOfARefundThatMayNotBeRead: a key without that permission never shows it, so a
+// person reads of it, and it does not come for ever.
+func TestNotifyOfARefundThatMayNotBeRead(t *testing.T) {
+	t.Parallel()
+	up := newStub(t, map[string]reply{
+		byID: {200, anInvoice("PAID", paidExtra)},
+		"GET /refunds?limit=100&invoice_id=" + invoiceID: {403, `{"error_code":"REQUEST_FORBIDDEN_ERROR","message":"no"}`},
+	})
+	ack := newAdapter().notify(t.Context(), webhook(connect(t, up.url), `{"event":"refund.succeeded","data":`+aRefund("SUCCEEDED")+`}`))
+	if ack.Status != 200 || len(ack.Updates) != 1 {
+		t.Fatalf("%+v", ack)
+	}
+	if u := ack.Updates[0]; u.Reference != reference || u.Status != sdk.StatusUnknown || len(u.Returns) != 0 || !strings.Contains(u.Detail, "40000") || !strings.Contains(u.Detail, "permission") {
+		t.Errorf("%+v", u)
+	}
+}
+
 func aRefund(status string) string {
 	return `{"id":"rfd-1","invoice_id":"` + invoiceID + `","payment_id":null,"amount":40000,"currency":"IDR","status":"` + status +
 		`","reason":"CANCELLATION","created":"2026-11-20T11:00:00Z","updated":"2026-11-20T12:00:00Z"}`

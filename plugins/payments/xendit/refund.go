@@ -294,21 +294,25 @@ func (acc *account) readRefunds(ctx context.Context, invoiceID string) ([]refund
 	return nil, garbled("GET /refunds", "the list does not end")
 }
 
-// addRefunds adds to a paid invoice what went back of it. An account whose key may not
-// read refunds has none that we know of; where the upstream can't be asked the payment is
-// told without, and asked about again on the manifest's schedule.
+// addRefunds adds to a paid invoice what went back of it. Where that can't be read the
+// payment is told without, and asked about again on the manifest's schedule.
 func (acc *account) addRefunds(ctx context.Context, u sdk.StatusUpdate) sdk.StatusUpdate {
-	if u.Status != sdk.StatusDone {
-		return u
-	}
-	list, p := acc.readRefunds(ctx, u.ProviderReference)
-	if p != nil && p.status != http.StatusForbidden && p.status != http.StatusNotFound {
+	u, p := acc.withRefunds(ctx, u)
+	if p != nil {
 		u.Detail = "its refunds can't be read: " + p.detail
 	}
+	return u
+}
+
+func (acc *account) withRefunds(ctx context.Context, u sdk.StatusUpdate) (sdk.StatusUpdate, *problem) {
+	if u.Status != sdk.StatusDone {
+		return u, nil
+	}
+	list, p := acc.readRefunds(ctx, u.ProviderReference)
 	for _, r := range list {
 		if told, is := r.told(); is {
 			u.Returns = append(u.Returns, told)
 		}
 	}
-	return u
+	return u, p
 }

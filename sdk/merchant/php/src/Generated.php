@@ -262,6 +262,35 @@ final class CreatedPayment
     }
 }
 
+final class CreatedRefund
+{
+    public function __construct(
+        // What goes back.
+        public readonly int $amount,
+        public readonly string $created_at,
+        // Of the payment.
+        public readonly string $external_id,
+        public readonly string $refund_id,
+        // A refund that the provider refuses is an error.
+        // One of PENDING, SUCCEEDED; others may be added.
+        public readonly string $status,
+        public readonly ?string $reason = null,
+    ) {
+    }
+
+    public static function from(array $data): self
+    {
+        return new self(
+            amount: $data['amount'],
+            created_at: $data['created_at'],
+            external_id: $data['external_id'],
+            refund_id: $data['refund_id'],
+            status: $data['status'],
+            reason: $data['reason'] ?? null,
+        );
+    }
+}
+
 final class Event
 {
     public function __construct(
@@ -747,35 +776,6 @@ final class PaymentsPaidLate
         return new self(
             data: PaymentEventData::from($data['data']),
             event: $data['event'],
-        );
-    }
-}
-
-final class PaymentsRefund
-{
-    public function __construct(
-        // What goes back.
-        public readonly int $amount,
-        public readonly string $created_at,
-        // Of the payment.
-        public readonly string $external_id,
-        public readonly string $refund_id,
-        // A refund that the provider refuses is an error.
-        // One of PENDING, SUCCEEDED; others may be added.
-        public readonly string $status,
-        public readonly ?string $reason = null,
-    ) {
-    }
-
-    public static function from(array $data): self
-    {
-        return new self(
-            amount: $data['amount'],
-            created_at: $data['created_at'],
-            external_id: $data['external_id'],
-            refund_id: $data['refund_id'],
-            status: $data['status'],
-            reason: $data['reason'] ?? null,
         );
     }
 }
@@ -1704,11 +1704,11 @@ abstract class Operations
         return $answer->with(array_map(Payment::from(...), $answer->data));
     }
 
-    /** POST /payments/refund: give a payment back. @return Answer<PaymentsRefund> */
+    /** POST /payments/refund: give a payment back. @return Answer<CreatedRefund> */
     public function paymentsRefund(PaymentsRefundRequest $request, Options $options = new Options()): Answer
     {
         $answer = $this->send('/payments/refund', true, get_object_vars($request), $options);
-        return $answer->with(PaymentsRefund::from($answer->data));
+        return $answer->with(CreatedRefund::from($answer->data));
     }
 
     /** POST /payments/refund/list: list your refunds. @return Answer<Refund[]> */

@@ -113,6 +113,18 @@ export interface CreatedPayment {
   qr_string?: string;
 }
 
+export interface CreatedRefund {
+  /** What goes back. */
+  amount: number;
+  created_at: string;
+  /** Of the payment. */
+  external_id: string;
+  refund_id: string;
+  /** A refund that the provider refuses is an error. */
+  status: "PENDING" | "SUCCEEDED" | (string & {});
+  reason?: string;
+}
+
 export interface Error {
   /** For machines; the set is only ever added to. */
   error_code: "AUTH_FAILED" | "MERCHANT_SUSPENDED" | "SCOPE_MISSING" | "POLICY_DENIED" | "INVALID_REQUEST" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "UNSUPPORTED_MEDIA_TYPE" | "PAYLOAD_TOO_LARGE" | "DUPLICATE_REFERENCE" | "DUPLICATE_TRANSFER" | "IN_PROGRESS" | "INSUFFICIENT_BALANCE" | "PRODUCT_UNAVAILABLE" | "DESTINATION_INVALID" | "PROVIDER_REJECTED" | "RATE_LIMITED" | "QUOTA_EXCEEDED" | "PROVIDER_UNAVAILABLE" | "PROVIDER_TIMEOUT" | "INTERNAL" | (string & {});
@@ -352,18 +364,6 @@ export interface PaymentsListRequest {
 export interface PaymentsPaidLate {
   data: PaymentEventData;
   event: "payments.paid_late";
-}
-
-export interface PaymentsRefund {
-  /** What goes back. */
-  amount: number;
-  created_at: string;
-  /** Of the payment. */
-  external_id: string;
-  refund_id: string;
-  /** A refund that the provider refuses is an error. */
-  status: "PENDING" | "SUCCEEDED" | (string & {});
-  reason?: string;
 }
 
 export interface PaymentsRefundListRequest {
@@ -747,8 +747,8 @@ export abstract class Operations {
   }
 
   /** POST /payments/refund: give a payment back. */
-  paymentsRefund(request: PaymentsRefundRequest, options?: Options): Promise<Result<PaymentsRefund>> {
-    return this.send<PaymentsRefund>("/payments/refund", true, request, options);
+  paymentsRefund(request: PaymentsRefundRequest, options?: Options): Promise<Result<CreatedRefund>> {
+    return this.send<CreatedRefund>("/payments/refund", true, request, options);
   }
 
   /** POST /payments/refund/list: list your refunds. */
