@@ -37,6 +37,7 @@ func TestPayments(t *testing.T) {
 		"cancel":              checkCancel,
 		"wrong amount":        checkWrongAmount,
 		"returns":             checkReturns,
+		"refunds":             checkRefunds,
 		"magic amounts":       checkMagic,
 		"refusals":            checkRefusals,
 		"bad input":           checkBadInput,
