@@ -460,7 +460,7 @@ func TestRefundCrashes(t *testing.T) {
 			t.Parallel()
 			onBoth(t, payments, func(w *world) {
 				working(w)
-				m := paidFor(w)
+				paidFor(w)
 				die := func(at string) {
 					if at == step {
 						w.faults.at, w.up.refunds.before, w.up.refunds.after = nil, nil, nil
@@ -488,7 +488,7 @@ func TestRefundCrashes(t *testing.T) {
 				w.want(w.refundStatus("R1"), "SUCCEEDED")
 				w.wantMoney("A", "PAID", 10_000, 4_000, false)
 				w.wantTold(ends+" PAID", taken+" PAID", refundEnds+" SUCCEEDED")
-				if m = w.stored("A"); len(m.Returns) != 1 {
+				if m := w.stored("A"); len(m.Returns) != 1 {
 					t.Errorf("its returns are %+v", m.Returns)
 				}
 				w.wantCounted(4_000)
