@@ -329,6 +329,9 @@ func (l *Lifecycle) returnsOf(told []sdk.Return) []movement.Return {
 		}
 		returns = append(returns, kept)
 	}
+	if more := len(told) - mostReturns; more > 0 { // for a person
+		returns = append(returns, movement.Return{ID: fmt.Sprintf("%d returns more than %d", more, mostReturns)})
+	}
 	return returns
 }
 

@@ -75,17 +75,20 @@ func (l *Lifecycle) takeIn(
 		return m, err
 	}
 	now, err := l.Apply(ctx, op, m, f)
-	for i, order := range ordered {
-		if err != nil {
-			return now, err
+	for i, back := range f.Returns {
+		order, is := ordered[i]
+		if err != nil || !is {
+			continue
 		}
-		err = l.follows(ctx, order, f, f.Returns[i])
+		err = l.follows(ctx, order, f, back)
 	}
 	return now, err
 }
 
 // ordered finds the movements by which returns were ordered, by the place of the return,
-// and names them in the fact. A name that is of none of those says nothing.
+// and names them in the fact. A name that is of none of those says nothing. One that has
+// failed counts no more, so what it has brought all the same does, as if somebody else had
+// taken it.
 func (l *Lifecycle) ordered(ctx context.Context, m movement.Movement, f *movement.Fact, told []sdk.Return) (map[int]movement.Movement, error) {
 	ordered := map[int]movement.Movement{}
 	for i := range f.Returns {
@@ -105,7 +108,10 @@ func (l *Lifecycle) ordered(ctx context.Context, m movement.Movement, f *movemen
 			return nil, err
 		}
 		if follows && err == nil && of.ID == m.ID {
-			f.Returns[i].Refund, ordered[i] = order.Reference, order
+			ordered[i] = order
+			if order.State != movement.Failed {
+				f.Returns[i].Refund = order.Reference
+			}
 		}
 	}
 	return ordered, nil

@@ -616,3 +616,29 @@ func TestRefundByPeople(t *testing.T) {
 		}
 	})
 }
+
+// TestRefundThatFailedAndWent: what a refund brought that had been proven never sent is
+// money that went back, which operators read of, and which counts.
+func TestRefundThatFailedAndWent(t *testing.T) {
+	t.Parallel()
+	inMemory(t, payments, func(w *world) {
+		m := paidFor(w)
+		w.up.refunds.unmade = true
+		w.want(w.gives("R1", "amount", number(4_000)), "PENDING")
+		w.later("R1", 2*time.Hour)
+		w.want(w.refundStatus("R1"), "FAILED")
+		w.wantCounted(0)
+		went := w.refund("R1")
+		for range 2 {
+			w.hear(returning(m, sdk.StatusUnknown, sdk.Return{ID: "rf-1", Sort: sdk.ReturnRefund, Amount: 4_000, Reference: went.UpstreamReference()}))
+		}
+		w.wantMoney("A", "PAID", 10_000, 4_000, false)
+		w.want(w.refundStatus("R1"), "FAILED")
+		w.wantListed(movement.ReasonContradiction, movement.ReasonReturned)
+		w.up.refunds.unmade = false
+		working(w)
+		w.wantFault(w.gives("R2", "amount", number(6_001)), fault.InvalidRequest, "no", "amount")
+		w.want(w.gives("R2"), "SUCCEEDED")
+		w.wantMoney("A", "FAILED", 10_000, 10_000, true)
+	})
+}

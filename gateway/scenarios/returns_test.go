@@ -604,3 +604,22 @@ func TestWinOfWhatHadNoName(t *testing.T) {
 		})
 	}
 }
+
+// TestManyReturns: more than are kept of one movement are for a person.
+func TestManyReturns(t *testing.T) {
+	t.Parallel()
+	inMemory(t, payments, func(w *world) {
+		m := paidFor(w)
+		var returns []sdk.Return
+		for i := range 103 {
+			returns = append(returns, sdk.Return{ID: fmt.Sprint("r", i), Sort: sdk.ReturnRefund, Amount: 1})
+		}
+		for range 2 {
+			w.hear(returning(m, sdk.StatusUnknown, returns...))
+		}
+		w.wantMoney("A", "PAID", 10_000, 100, false)
+		if x := w.exception(movement.ReasonNotUnderstood); x.FactID != "3 returns more than 100" {
+			t.Errorf("operators read %+v", x)
+		}
+	})
+}
