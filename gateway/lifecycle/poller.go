@@ -52,6 +52,7 @@ type Poller struct {
 	due      DuePolls
 	resolver Resolver
 	places   *queue.Places[movement.ID]
+	after    *queue.Places[movement.ID] // of these: of what has succeeded, which is asked about behind all that is open
 	polls    sync.WaitGroup
 
 	behind     map[int]movement.QueuePlace // by bucket, how far a queue was read behind its first page
@@ -71,11 +72,14 @@ const (
 	// are large, because a poll waits for a provider.
 	pollsOfUpstream = 64
 	pollsOfAccount  = 16
+	// pollsAfter is how many of them may be of what has succeeded.
+	pollsAfter = 4
 )
 
 // NewPoller makes a poller.
 func NewPoller(due DuePolls, resolver Resolver, leases *queue.Leases, log *slog.Logger) *Poller {
 	p := &Poller{due: due, resolver: resolver, behind: map[int]movement.QueuePlace{}, places: queue.NewPlaces[movement.ID](mostOf)}
+	p.after = queue.NewPlaces[movement.ID](func(string) int { return pollsAfter })
 	// A bucket that another replica shall have waits for what is under way of it.
 	leases.KeepWhile(func(bucket int) bool {
 		return p.places.Any(func(id movement.ID) bool { return id.Bucket() == bucket })
@@ -140,17 +144,29 @@ func (p *Poller) scan(ctx context.Context, scan movement.DueScan) (page []moveme
 
 // begin has the movements of a page resolved for which there are places, and waits for
 // none of them. The others are still due, and read again once a place is free. A movement
-// that can't be resolved has its next poll already.
+// that can't be resolved has its next poll already. What has succeeded and has to wait
+// leaves its places to the rest of the page.
 func (p *Poller) begin(ctx context.Context, page []movement.DuePoll) error {
-	var begun []movement.ID
-	for _, due := range page {
-		if p.places.Take(due.ID, placesOf(due.Account)...) {
-			begun = append(begun, due.ID)
+	for len(page) > 0 {
+		var begun []movement.ID
+		var rest []movement.DuePoll
+		for _, due := range page {
+			if p.places.Take(due.ID, placesOf(due.Account)...) {
+				begun = append(begun, due.ID)
+			} else {
+				rest = append(rest, due)
+			}
 		}
+		if len(begun) == 0 || !p.resolve(ctx, begun) {
+			return nil
+		}
+		page = rest
 	}
-	if len(begun) == 0 {
-		return nil
-	}
+	return nil
+}
+
+// resolve has movements resolved that have places, and tells whether some gave theirs back.
+func (p *Poller) resolve(ctx context.Context, begun []movement.ID) (gaveBack bool) {
 	reading, cancel := context.WithTimeout(ctx, pollsReadWithin)
 	movements, err := p.due.MovementsByID(reading, begun)
 	cancel()
@@ -161,13 +177,16 @@ func (p *Poller) begin(ctx context.Context, page []movement.DuePoll) error {
 	}
 	for _, id := range begun {
 		m, found := byID[id]
-		if !found {
+		waits := found && m.State == movement.Succeeded && !p.after.Take(id, movement.UpstreamOf(m.QueueAccount()))
+		if !found || waits {
 			p.places.Free(id)
+			gaveBack = gaveBack || waits
 			continue
 		}
 		p.polls.Go(func() {
 			defer func() {
-				if p.places.Free(id) {
+				after := p.after.Free(id)
+				if p.places.Free(id) || after {
 					p.Wake() // for those that had no place
 				}
 			}()
@@ -178,7 +197,7 @@ func (p *Poller) begin(ctx context.Context, page []movement.DuePoll) error {
 			p.Warn(ctx, "resolve "+m.ID.String(), err)
 		})
 	}
-	return nil
+	return gaveBack
 }
 
 // placesOf are the keys under which an account's polls take places.

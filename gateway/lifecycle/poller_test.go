@@ -44,11 +44,15 @@ func newOpen() *open {
 
 // add makes movements due now, the later ones before the earlier ones.
 func (o *open) add(n int, provider, merchant string, owner manifest.Owner) {
+	o.addIn(movement.Pending, n, provider, merchant, owner)
+}
+
+func (o *open) addIn(state movement.State, n int, provider, merchant string, owner manifest.Owner) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for range n {
 		m := movement.Movement{
-			ID: movement.NewID(), Key: movement.Key{Owner: movement.Owner{MerchantID: merchant, Mode: "live"}},
+			ID: movement.NewID(), State: state, Key: movement.Key{Owner: movement.Owner{MerchantID: merchant, Mode: "live"}},
 			Provider: provider, ConnectionOwner: owner, Polled: movement.Polled{DueAt: time.Now().Add(-o.late - time.Duration(len(o.due)))},
 		}
 		o.due[m.ID] = m
@@ -271,6 +275,40 @@ func TestAnAccountThatHangsKeepsNobody(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWhatHasSucceededComesLast: lookups after a success take few places, however long they
+// have been due and however many, and all are made.
+func TestWhatHasSucceededComesLast(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOpen()
+		o.hangs = func(m movement.Movement) bool { return m.State == movement.Succeeded }
+		o.add(100, "fake", "well", manifest.OwnerMerchant)
+		o.late = time.Minute
+		o.addIn(movement.Succeeded, 60, "fake", "paid", manifest.OwnerMerchant)
+		o.addIn(movement.Succeeded, 60, "fake", "well", manifest.OwnerMerchant)
+		_, end := poll(t, o)
+		<-time.After(3 * time.Second)
+		left, most, polls := o.state()
+		after := 0
+		for id := range polls {
+			if o.due[id].State == movement.Succeeded {
+				after++
+			}
+		}
+		if left["fake well"] != 60 || after != 4 || most["fake"] > 16+4 {
+			t.Errorf("left %v, %v at once, %d of what has succeeded", left, most, after)
+		}
+		end()
+		o.hangs = nil
+		_, end = poll(t, o)
+		defer end()
+		<-time.After(20 * time.Second)
+		if left, _, _ := o.state(); len(left) != 0 {
+			t.Errorf("left %v", left)
+		}
+	})
 }
 
 // TestAFailingPollIsMadeAgain, without a rest, and does not stop the others.
