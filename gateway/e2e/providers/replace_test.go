@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -126,12 +127,14 @@ func (f *fleet) declaresMore(document []byte, version string) []byte {
 	}
 	m["version"] = version
 	if m["implements"] == "payments@1" {
-		create := map[string]any{"path": "/payments/create"}
-		if operations, given := m["operations"].([]any); given {
-			create = operations[0].(map[string]any)
+		operations, _ := m["operations"].([]any)
+		isCreate := func(op any) bool { return op.(map[string]any)["path"] == "/payments/create" }
+		if !slices.ContainsFunc(operations, isCreate) {
+			operations = append(operations, map[string]any{"path": "/payments/create"})
 		}
+		create := operations[slices.IndexFunc(operations, isCreate)].(map[string]any)
 		create["adds"] = map[string]any{"till": map[string]any{"type": "string", "maxLength": 9, "description": "The till."}}
-		m["operations"] = []any{create}
+		m["operations"] = operations
 	}
 	changed, err := json.Marshal(m)
 	if err != nil {
