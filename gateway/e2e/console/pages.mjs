@@ -70,6 +70,28 @@ await story(async (somebody) => {
   await owner.fresh();
   await page.waitForSelector("[data-factor]");
   await owner.seen("pages-authenticator");
+
+  // A payment that is paid is given back, a part of it.
+  const link = await post(`${API_URL}/payments/create`, { merchant_id: MERCHANT, amount: 40000, payer_email: "payer@example.com", external_id: "payment-back" }, { Authorization: `Bearer ${TEST_KEY}` });
+  await post(`${SANDBOX_URL}/pay`, { url: link.data.checkout_url });
+  await until(async () => {
+    await page.goto(own("test", "/payments"));
+    await page.click(`main tbody a >> nth=0`);
+    await page.waitForSelector("#movement");
+    return page.isVisible("a[href*='/refund/']");
+  }, "a paid payment can't be given back");
+  await page.click("a[href*='/refund/']");
+  await page.waitForSelector("[name=refund_id]", { state: "attached" });
+  await owner.seen("pages-refund");
+  await page.fill("[name=amount]", "1000");
+  await page.fill("main [name=reason]", "One is sold out");
+  await page.click("main form button");
+  await page.waitForSelector("main .notice");
+  await owner.seen("pages-refunded");
+  await page.goto(own("test", "/refunds"));
+  await page.click(`main tbody a >> nth=0`);
+  await page.waitForSelector("#movement");
+  await owner.seen("pages-refund-one");
   await page.goto(own("test", "/callbacks"));
   await owner.does(() => page.click("form[action$='/callbacks/secret'] [value=rotate]"), "#secret");
   await owner.seen("pages-callback-secret");
