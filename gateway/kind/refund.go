@@ -109,25 +109,46 @@ func (k *Refund) Prepare(ctx context.Context, r lifecycle.Request, draft *moveme
 	case !c.SameAccount(payment):
 		return "", fault.Invalid(op.PaymentField(), "was paid to another account at the provider than the one that is connected now: give it back there, and it is told as returned")
 	}
+	most, left, err := k.left(ctx, payment)
+	if err != nil {
+		return "", err
+	}
 	if draft.Amount == 0 {
-		if draft.Amount, err = k.left(ctx, payment); err != nil {
-			return "", err
-		}
+		draft.Amount = left
 	}
 	if draft.Amount <= 0 {
 		return "", fault.Invalid(op.PaymentField(), "has nothing left to give back: all of it went back, or is going back by other refunds")
 	}
-	draft.Usage = []movement.Usage{{Name: countOf(payment), Period: lasting, Amount: int64(draft.Amount), Ceiling: int64(payment.Refundable())}}
+	draft.Usage = []movement.Usage{{Name: countOf(payment), Period: lasting, Amount: int64(draft.Amount), Ceiling: int64(most)}}
 	return "", nil
 }
 
 // countOf names what refunds of a payment count against.
 func countOf(payment movement.Movement) string { return "refund." + payment.ID.Compact() }
 
-// left is how much of a payment can go back now.
-func (k *Refund) left(ctx context.Context, payment movement.Movement) (money.Amount, error) {
+// left is how much of a payment its refunds may bring back, all of them together, and how
+// much can go back now. What went back is taken off unless a refund has brought it that
+// counts: one that failed, or whose money came again, counts no more, whatever was told of
+// it in which order.
+func (k *Refund) left(ctx context.Context, payment movement.Movement) (most, left money.Amount, err error) {
 	used, err := k.register.UsedOf(ctx, payment.Owner, countOf(payment), lasting)
-	return payment.Refundable() - money.Amount(used), err
+	if err != nil {
+		return 0, 0, err
+	}
+	most = payment.Paid() - payment.Returned()
+	for _, r := range payment.Returns {
+		if r.Refund == "" || !r.UndoneAt.IsZero() {
+			continue
+		}
+		refund, err := k.lifecycle.Store.MovementByKey(ctx, movement.Key{Owner: payment.Owner, Kind: manifest.Refund, Reference: r.Refund})
+		if err != nil && !errors.Is(err, movement.ErrNotFound) {
+			return 0, 0, err
+		}
+		if err == nil && refund.Counts() {
+			most += r.Amount
+		}
+	}
+	return most, max(most-money.Amount(used), 0), nil
 }
 
 // RefundOrder is a refund that a person orders: one of the merchant's people, or an operator.
@@ -177,7 +198,7 @@ func (k *Refund) order(ctx context.Context, o RefundOrder) (RefundOrdered, error
 		return RefundOrdered{}, err
 	}
 	if o.Amount == 0 {
-		if o.Amount, err = k.left(ctx, payment); err != nil {
+		if _, o.Amount, err = k.left(ctx, payment); err != nil {
 			return RefundOrdered{}, err
 		}
 	}
@@ -220,8 +241,8 @@ func (k *Refund) Refundable(ctx context.Context, payment movement.Movement) (mon
 	if payment.Kind != manifest.Payment || !paid || k.operationFor(payment) == nil {
 		return 0, nil
 	}
-	left, err := k.left(ctx, payment)
-	return max(left, 0), err
+	_, left, err := k.left(ctx, payment)
+	return left, err
 }
 
 // Reserve counts the refund against its payment.

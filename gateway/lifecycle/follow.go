@@ -41,8 +41,10 @@ func (l *Lifecycle) payment(ctx context.Context, m movement.Movement) (sdk.Payme
 // precede has the movement that one is of take in what a transition of this one means for
 // it: its money went back, or came again.
 func (l *Lifecycle) precede(ctx context.Context, m movement.Movement, f movement.Fact, t movement.Transition) error {
+	then := movement.Change{Transition: t, Movement: m}.After()
 	gone := t.Effect == movement.Move && t.To == movement.Succeeded
-	if !gone && t.Effect != movement.MoneyBack {
+	came := t.Effect == movement.MoneyBack && then.Gone() && !m.Gone() // all of it: a part, and what goes after all, is for a person
+	if !gone && !came {
 		return nil
 	}
 	of, follows, err := l.of(ctx, m)
@@ -56,7 +58,7 @@ func (l *Lifecycle) precede(ctx context.Context, m movement.Movement, f movement
 	back := movement.Return{
 		ID: cmp.Or(t.ProviderReference, m.ProviderReference, m.UpstreamReference()), Sort: movement.Refund, Amount: m.Amount, At: l.moment(f.At), Refund: m.Reference,
 	}
-	if !gone {
+	if came {
 		back.UndoneAt = t.HappenedAt
 	}
 	_, err = l.Apply(ctx, op, of, movement.Fact{
@@ -77,7 +79,7 @@ func (l *Lifecycle) takeIn(
 	now, err := l.Apply(ctx, op, m, f)
 	for i, back := range f.Returns {
 		order, is := ordered[i]
-		if err != nil || !is {
+		if err != nil || !is || !now.Holds(back) { // what was not taken in says nothing of the other either
 			continue
 		}
 		err = l.follows(ctx, order, f, back)
@@ -87,11 +89,10 @@ func (l *Lifecycle) takeIn(
 
 // ordered finds the movements by which returns were ordered, by the place of the return,
 // and names them in the fact. A name that is of none of those says nothing. One that has
-// failed counts no more, so what it has brought all the same does, as if somebody else had
-// taken it.
+// failed, or ordered another amount, did not bring this one: it is nobody's order.
 func (l *Lifecycle) ordered(ctx context.Context, m movement.Movement, f *movement.Fact, told []sdk.Return) (map[int]movement.Movement, error) {
 	ordered := map[int]movement.Movement{}
-	for i := range f.Returns {
+	for i := range min(len(f.Returns), mostReturns) {
 		id, ours := movement.ParseUpstreamReference(told[i].Reference)
 		if !ours {
 			continue
@@ -109,7 +110,7 @@ func (l *Lifecycle) ordered(ctx context.Context, m movement.Movement, f *movemen
 		}
 		if follows && err == nil && of.ID == m.ID {
 			ordered[i] = order
-			if order.State != movement.Failed {
+			if order.State != movement.Failed && order.Amount == f.Returns[i].Amount {
 				f.Returns[i].Refund = order.Reference
 			}
 		}

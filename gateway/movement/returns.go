@@ -58,23 +58,16 @@ func (m *Movement) Returned() money.Amount {
 	return sum
 }
 
-// Refundable is how much of it may go back by its merchant's refunds, all of them together:
-// what has arrived, less what somebody else took. What a refund brought that came again may
-// go once more.
-func (m *Movement) Refundable() money.Amount {
-	left := m.Paid()
-	for _, r := range m.Returns {
-		switch ordered, gone := r.Refund != "", r.UndoneAt.IsZero(); {
-		case gone && !ordered:
-			left -= r.Amount
-		case !gone && ordered:
-			left += r.Amount
-		}
-	}
-	if len(m.Returns) == 0 && !m.ReturnedAt.IsZero() { // as in Returned
-		return 0
-	}
-	return left
+// Holds tells whether the movement has a return as it is told: gone, or come again.
+func (m *Movement) Holds(r Return) bool {
+	i := m.returnAt(r)
+	return i >= 0 && m.Returns[i].UndoneAt.IsZero() == r.UndoneAt.IsZero()
+}
+
+// Counts tells whether the movement's usage counts: it is under way, or its money has moved
+// and is not all back.
+func (m *Movement) Counts() bool {
+	return m.State.Open() || m.State == Succeeded && !m.Gone()
 }
 
 // Gone tells of a success whether nothing of its money is left.
@@ -205,9 +198,16 @@ func moneyBack(rules Rules, m Movement, f Fact, r Return) Transition {
 		return exception(ReasonContradiction, fact, "all of it had gone back without a name, the provider tells that a "+what+" came again")
 	}
 	then := m.withReturn(r)
+	counts := 0
+	if rules.Follows && m.Counts() != then.Counts() { // what it gave may be given again, or has gone after all
+		counts = 1
+		if then.Counts() {
+			counts = -1
+		}
+	}
 	left := max(then.Paid()-then.Returned(), 0)
 	t := Transition{
-		Effect: MoneyBack, Event: "returned", Tells: ReturnedEvent, HappenedAt: r.At, Return: &r,
+		Effect: MoneyBack, Event: "returned", Tells: ReturnedEvent, HappenedAt: r.At, Return: &r, GivesBack: counts,
 		Detail: detail("source", f.source(), "fact", fact, "sort", string(r.Sort), "amount", r.Amount.String(), "at", stamp(r.At), "left", left.String(), "refund", r.Refund),
 	}
 	if known >= 0 && m.Returns[known].UndoneAt.Equal(r.UndoneAt) {

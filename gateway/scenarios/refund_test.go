@@ -397,7 +397,7 @@ func TestRefundToldFirst(t *testing.T) {
 				w.up.refunds.after = nil
 				w.wantMoney("A", "PAID", 10_000, 4_000, false)
 				w.wantTold(ends+" PAID", taken+" PAID", refundEnds+" SUCCEEDED")
-				if m = w.stored("A"); len(m.Returns) != 1 || m.Returns[0].Refund != "R1" || m.Refundable() != 10_000 {
+				if m = w.stored("A"); len(m.Returns) != 1 || m.Returns[0].Refund != "R1" {
 					t.Errorf("its returns are %+v", m.Returns)
 				}
 				w.want(w.gives("R2", "amount", number(6_000)), "SUCCEEDED")
@@ -641,4 +641,117 @@ func TestRefundThatFailedAndWent(t *testing.T) {
 		w.want(w.gives("R2"), "SUCCEEDED")
 		w.wantMoney("A", "FAILED", 10_000, 10_000, true)
 	})
+}
+
+// TestRefundFailsAfterItsReturn: the payment takes the return in, the process dies before the
+// refund ends, and the provider then fails the refund. In whatever order that is told, no more
+// goes back than has come, and all of it does once it is there again.
+func TestRefundFailsAfterItsReturn(t *testing.T) {
+	t.Parallel()
+	for name, paymentFirst := range map[string]bool{"the payment is told first": true, "the refund is told first": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, payments, func(w *world) {
+				m := paidFor(w)
+				w.up.refunds.way, w.up.refunds.slow = sdk.Pending, true
+				w.want(w.gives("R1"), "PENDING")
+				g := w.up.refunds.only(w)
+				back := sdk.Return{ID: "rf-" + g.reference, Sort: sdk.ReturnRefund, Amount: g.amount, Reference: g.reference, At: w.now()}
+				w.faults.at = func(at string) {
+					if at == "before move to succeeded" {
+						panic(crash{})
+					}
+				}
+				if !w.dies(func() { w.hear(returning(m, sdk.StatusUnknown, back)) }) {
+					t.Fatal("nothing died")
+				}
+				w.restart()
+				w.wantMoney("A", "FAILED", 10_000, 10_000, true)
+				w.pass(time.Minute)
+				g.status = sdk.StatusFailed
+				back.Undone, back.UndoneAt = true, w.now()
+				if paymentFirst {
+					w.hear(returning(m, sdk.StatusUnknown, back))
+				}
+				w.later("R1", 2*time.Hour)
+				w.want(w.refundStatus("R1"), "FAILED")
+				w.up.refunds.slow = false
+				working(w)
+				if !paymentFirst {
+					w.wantFault(w.gives("R2"), fault.InvalidRequest, "no", "external_id") // it is not told to be there yet
+					w.hear(returning(m, sdk.StatusUnknown, back))
+				}
+				w.wantMoney("A", "PAID", 10_000, 0, false)
+				w.want(w.gives("R3"), "SUCCEEDED")
+				if r := w.refund("R3"); r.Amount != 10_000 {
+					t.Errorf("%v went back", r.Amount)
+				}
+				w.wantFault(w.gives("R4", "amount", number(1)), fault.InvalidRequest, "no", "amount")
+			})
+		})
+	}
+}
+
+// TestRefundPartlyBack: of a refund a part comes back, which is for a person; once all of it
+// is back, the payment has it again.
+func TestRefundPartlyBack(t *testing.T) {
+	t.Parallel()
+	onBoth(t, payments, func(w *world) {
+		working(w)
+		paidFor(w)
+		w.want(w.gives("R1"), "SUCCEEDED")
+		r := w.refund("R1")
+		tells := func(parts ...sdk.Return) {
+			w.pass(time.Minute)
+			w.hear(sdk.StatusUpdate{
+				Reference: r.UpstreamReference(), ProviderReference: r.ProviderReference, Status: sdk.StatusDone, Amount: r.Amount, Currency: "IDR", EventID: r.FactID, Returns: parts,
+			})
+		}
+		one := sdk.Return{ID: "b1", Sort: sdk.ReturnReversal, Amount: 4_000}
+		tells(one)
+		w.wantMoney("A", "FAILED", 10_000, 10_000, true)
+		w.wantCounted(10_000)
+		w.wantFault(w.gives("R2", "amount", number(1)), fault.InvalidRequest, "no", "amount")
+		tells(one, sdk.Return{ID: "b2", Sort: sdk.ReturnReversal, Amount: 6_000})
+		w.wantMoney("A", "PAID", 10_000, 0, false)
+		w.wantCounted(0)
+		undone := one
+		undone.Undone, undone.UndoneAt = true, w.now()
+		tells(undone) // that part has gone after all: it counts again
+		w.wantCounted(10_000)
+		w.wantFault(w.gives("R2", "amount", number(1)), fault.InvalidRequest, "no", "amount")
+	})
+}
+
+// TestReturnThatIsNoneOfItsRefund: a return with a refund's name and another amount is
+// nobody's order; one that the payment does not take in ends no refund.
+func TestReturnThatIsNoneOfItsRefund(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		amount   money.Amount
+		currency string
+		returned money.Amount
+		listed   []string
+	}{
+		"another amount":   {5_000, "IDR", 5_000, []string{movement.ReasonAmount, movement.ReasonReturned}},
+		"another currency": {4_000, "USD", 0, []string{movement.ReasonCurrency}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inMemory(t, payments, func(w *world) {
+				m := paidFor(w)
+				w.up.refunds.silent = true
+				w.want(w.gives("R1", "amount", number(4_000)), "PENDING")
+				u := returning(m, sdk.StatusUnknown, sdk.Return{
+					ID: "rf", Sort: sdk.ReturnRefund, Amount: c.amount, Reference: w.up.refunds.only(w).reference,
+				})
+				u.Currency = c.currency
+				w.hear(u)
+				w.want(w.refundStatus("R1"), "PENDING")
+				w.wantMoney("A", "PAID", 10_000, c.returned, false)
+				w.wantListed(c.listed...)
+				w.wantFault(w.gives("R2", "amount", number(6_001-c.returned)), fault.InvalidRequest, "no", "amount")
+			})
+		})
+	}
 }

@@ -162,6 +162,7 @@ func (s *Store) record(row *movement.Movement, c movement.Change) (bool, error) 
 	if err := s.postFor(row, c); err != nil {
 		return false, err
 	}
+	s.giveBack(row.Owner, c)
 	c.HappenedAt = cmp.Or(c.HappenedAt, c.At)
 	then := c.After()
 	row.PaidLateAt, row.ReturnedAt, row.PaidAmount = micro(then.PaidLateAt), micro(then.ReturnedAt), then.PaidAmount
