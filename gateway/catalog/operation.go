@@ -346,7 +346,7 @@ func (s *Snapshot) share(implementers []*manifest.Manifest) []error {
 func compileShared(whole manifest.Operation, implementers []*manifest.Manifest) (*Operation, error) {
 	var candidates []*Operation
 	for _, m := range implementers {
-		declared, _ := m.Operation(whole.Path)
+		declared, _ := m.Operation(whole.Path) // these are those that have it
 		candidate, err := compile(m.Name, m, declared)
 		if err != nil {
 			return nil, fmt.Errorf("provider %s: operation %s: %w", m.Name, whole.Path, err)

@@ -1,24 +1,31 @@
 package console
 
 import (
+	"errors"
+
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/kind"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// refundPayment gives a payment back, by an operator's word or by that of one of the
-// merchant's people, whose page has judged whose payment it is. The audit has it before
-// anything is sent.
+// refundPayment gives a payment back, by an operator's word or by that of one of its
+// merchant's people. The audit has it before anything is sent.
 func (c *Console) refundPayment(x *call, wanted adminapi.NewRefund) (adminapi.Refunded, error) {
 	id, _, ok := ourName(x.request.PathValue("movement"))
 	switch {
 	case !ok:
 		return adminapi.Refunded{}, fault.New(fault.NotFound, "There is no such payment: refund names one by its id or upstream reference.")
-	case !plain(wanted.Reason, 1, maxReason):
-		return adminapi.Refunded{}, fault.Invalid("reason", "must have 1 to 200 characters, without control characters")
+	case !plain(wanted.Reason, 1, maxReason): // the operation's schema asks for less; this is what the audit takes
+		return adminapi.Refunded{}, fault.Invalid("reason", "must be given, without control characters")
+	case !plain(wanted.RefundID, 1, maxAnyID):
+		return adminapi.Refunded{}, fault.Invalid("refund_id", "must be given, without control characters")
 	}
 	m, err := c.deps.Movements.MovementByID(x.request.Context(), id)
+	if errors.Is(err, store.ErrNotFound) || err == nil && x.operator.Of != "" && m.Owner.MerchantID != string(x.operator.Of) {
+		return adminapi.Refunded{}, fault.New(fault.NotFound, "There is no such payment.")
+	}
 	if err != nil {
 		return adminapi.Refunded{}, err
 	}

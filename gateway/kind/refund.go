@@ -104,7 +104,7 @@ func (k *Refund) Prepare(ctx context.Context, r lifecycle.Request, draft *moveme
 		return "", err
 	}
 	switch {
-	case payment.State != movement.Succeeded && payment.PaidLateAt.IsZero():
+	case !payment.HasPaid():
 		return "", fault.Invalid(op.PaymentField(), "is "+made.Rules.Status(payment)+": only what was paid can be given back")
 	case !c.SameAccount(payment):
 		return "", fault.Invalid(op.PaymentField(), "was paid to another account at the provider than the one that is connected now: give it back there, and it is told as returned")
@@ -237,8 +237,7 @@ func (k *Refund) operationFor(payment movement.Movement) *catalog.Operation {
 
 // Refundable is how much of a payment a person may give back now; 0 where it can't be.
 func (k *Refund) Refundable(ctx context.Context, payment movement.Movement) (money.Amount, error) {
-	paid := payment.State == movement.Succeeded || !payment.PaidLateAt.IsZero()
-	if payment.Kind != manifest.Payment || !paid || k.operationFor(payment) == nil {
+	if payment.Kind != manifest.Payment || !payment.HasPaid() || k.operationFor(payment) == nil {
 		return 0, nil
 	}
 	_, left, err := k.left(ctx, payment)

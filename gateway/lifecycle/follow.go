@@ -41,14 +41,17 @@ func (l *Lifecycle) payment(ctx context.Context, m movement.Movement) (sdk.Payme
 // precede has the movement that one is of take in what a transition of this one means for
 // it: its money went back, or came again.
 func (l *Lifecycle) precede(ctx context.Context, m movement.Movement, f movement.Fact, t movement.Transition) error {
+	if _, follows := l.kinds[m.Kind].(Follower); !follows {
+		return nil
+	}
 	then := movement.Change{Transition: t, Movement: m}.After()
 	gone := t.Effect == movement.Move && t.To == movement.Succeeded
 	came := t.Effect == movement.MoneyBack && then.Gone() && !m.Gone() // all of it: a part, and what goes after all, is for a person
 	if !gone && !came {
 		return nil
 	}
-	of, follows, err := l.of(ctx, m)
-	if !follows || err != nil {
+	of, _, err := l.of(ctx, m)
+	if err != nil {
 		return err
 	}
 	op, err := l.Operation(of)
@@ -70,9 +73,9 @@ func (l *Lifecycle) precede(ctx context.Context, m movement.Movement, f movement
 // takeIn applies a status update, and what it tells of money that went back by movements
 // that are of this one to those.
 func (l *Lifecycle) takeIn(
-	ctx context.Context, op *catalog.Operation, m movement.Movement, f movement.Fact, told []sdk.Return,
+	ctx context.Context, op *catalog.Operation, m movement.Movement, f movement.Fact, reported []sdk.Return,
 ) (movement.Movement, error) {
-	ordered, err := l.ordered(ctx, m, &f, told)
+	ordered, err := l.ordered(ctx, m, &f, reported)
 	if err != nil {
 		return m, err
 	}
@@ -90,15 +93,15 @@ func (l *Lifecycle) takeIn(
 // ordered finds the movements by which returns were ordered, by the place of the return,
 // and names them in the fact. A name that is of none of those says nothing. One that has
 // failed, or ordered another amount, did not bring this one: it is nobody's order.
-func (l *Lifecycle) ordered(ctx context.Context, m movement.Movement, f *movement.Fact, told []sdk.Return) (map[int]movement.Movement, error) {
+func (l *Lifecycle) ordered(ctx context.Context, m movement.Movement, f *movement.Fact, reported []sdk.Return) (map[int]movement.Movement, error) {
 	ordered := map[int]movement.Movement{}
 	for i := range min(len(f.Returns), mostReturns) {
-		id, ours := movement.ParseUpstreamReference(told[i].Reference)
+		id, ours := movement.ParseUpstreamReference(reported[i].Reference)
 		if !ours {
 			continue
 		}
 		order, err := l.Store.MovementByID(ctx, id)
-		if errors.Is(err, movement.ErrNotFound) || err == nil && order.UpstreamReference() != told[i].Reference {
+		if errors.Is(err, movement.ErrNotFound) || err == nil && order.UpstreamReference() != reported[i].Reference {
 			continue
 		}
 		if err != nil {

@@ -44,6 +44,9 @@ func (m *Movement) Paid() money.Amount {
 	return m.Amount
 }
 
+// HasPaid tells whether it was paid, in time or late.
+func (m *Movement) HasPaid() bool { return m.State == Succeeded || !m.PaidLateAt.IsZero() }
+
 // Returned is how much of it went back.
 func (m *Movement) Returned() money.Amount {
 	var sum money.Amount
@@ -169,7 +172,7 @@ func (f Fact) tellsGone(rules Rules, m Movement) bool {
 // moneyBack takes in a return. Of an order, whose price may be another than its cost, the
 // provider takes all back or a person decides; so one does where it came again.
 func moneyBack(rules Rules, m Movement, f Fact, r Return) Transition {
-	paid := m.State == Succeeded || !m.PaidLateAt.IsZero()
+	paid := m.HasPaid()
 	known := m.returnAt(r)
 	whole := r.UndoneAt.IsZero() && (r.ID == "" || r.Amount == m.Cost)
 	what := string(r.Sort) + " of " + r.Amount.String()

@@ -433,6 +433,20 @@ func TestRefundUndone(t *testing.T) {
 				paidFor(w)
 				w.want(w.gives("R1", "amount", number(4_000)), "SUCCEEDED")
 				w.pass(time.Hour)
+				returns := 0
+				w.faults.at = func(at string) { // between the payment's and the refund's own
+					if at == "before return" {
+						returns++
+					}
+					if returns == 2 {
+						w.faults.at = nil
+						panic(crash{})
+					}
+				}
+				if !w.dies(func() { tells(w, w.refund("R1")) }) {
+					t.Fatal("nothing died")
+				}
+				w.restart()
 				for range 2 {
 					tells(w, w.refund("R1"))
 				}

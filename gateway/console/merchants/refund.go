@@ -8,7 +8,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -56,9 +55,5 @@ func (c *Console) ownPayment(r *room) (movement.Movement, error) {
 	if err != nil {
 		return movement.Movement{}, tenants.ErrNotFound
 	}
-	m, err := c.own(r, id)
-	if err == nil && m.Kind != manifest.Payment {
-		err = tenants.ErrNotFound
-	}
-	return m, err
+	return c.own(r, id)
 }
