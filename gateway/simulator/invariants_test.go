@@ -290,6 +290,9 @@ func (w *world) checkMoney(r record, t *thing) {
 	if r.State.Open() { // nothing of it is the merchant's yet
 		left = arrived
 	}
+	if !r.PaidLateAt.IsZero() && r.doubted(movement.ReasonAmount) {
+		return // late money is not watched: what can't be believed of it waits for a person
+	}
 	if got := r.arrived() - r.gone(); got != left {
 		w.violate("what arrived less what went back is known", "%s is %s with %v, and the provider has %v left of %v", r.name, r.State, got, left, arrived)
 	}
@@ -348,8 +351,9 @@ func (w *world) checkBalances(all []record) {
 	}
 }
 
-// checkUsage: what counts against payout limits is what is under way or has moved, and
-// no limit is passed but by money that moved against all proof.
+// checkUsage: what counts against payout limits, and against payments, is what is under way
+// or has moved, refunds that came back whole apart, and no limit is passed but by money
+// that moved against all proof.
 func (w *world) checkUsage(all []record) {
 	type key struct{ owner, name, period string }
 	used, again := map[key]int64{}, map[key]bool{}
@@ -360,7 +364,8 @@ func (w *world) checkUsage(all []record) {
 			if _, known := used[k]; !known {
 				keys = append(keys, k)
 			}
-			if used[k] += 0; r.State != movement.Failed && r.State != movement.NotSubmitted {
+			undone := r.Kind == manifest.Refund && r.Returned() == r.Amount // its payment has it again
+			if used[k] += 0; r.State != movement.Failed && r.State != movement.NotSubmitted && !undone {
 				used[k] += u.Amount
 			}
 			again[k] = again[k] || r.doubted(movement.ReasonContradiction)
