@@ -123,6 +123,7 @@ func TestReturns(t *testing.T) {
 		"a part, and nobody knows which": {"partial_refund", "", sdk.StatusDone, []sdk.Return{{ID: "partial_refund"}}},
 		"a chargeback":                   {"chargeback", "", sdk.StatusDone, []sdk.Return{{Sort: sdk.ReturnChargeback, Amount: 25000}}},
 		"a chargeback of a part":         {"partial_chargeback", `,"refund_amount":"24000.00","refund_chargeback_id":7`, sdk.StatusDone, []sdk.Return{{ID: "7", Sort: sdk.ReturnChargeback, Amount: 24000}}},
+		"one of all that tells less":     {"chargeback", `,"refund_amount":"24000.00","refund_chargeback_id":7`, sdk.StatusDone, []sdk.Return{{ID: "chargeback"}, {ID: "7", Sort: sdk.ReturnChargeback, Amount: 24000}}},
 		"one of a part without amount":   {"partial_chargeback", "", sdk.StatusDone, []sdk.Return{{ID: "partial_chargeback"}}},
 		"a chargeback after refunds":     {"chargeback", listed, sdk.StatusDone, []sdk.Return{first, second, {Sort: sdk.ReturnChargeback, Amount: 19000}}},
 		"a settled one that is denied":   {"deny", `,"settlement_time":"2026-11-20 17:05:00"`, sdk.StatusDone, []sdk.Return{{Sort: sdk.ReturnReversal, Amount: 25000}}},

@@ -156,7 +156,8 @@ func (t transaction) refunds(gross money.Amount, all bool) []sdk.Return {
 }
 
 // chargebacks are what the payer's bank took back: the amount that the answer has, or all
-// that no refund gave back before.
+// that no refund gave back before. Where the status says all and the amount says less, a
+// person has to look.
 func (t transaction) chargebacks(gross money.Amount, all bool) []sdk.Return {
 	var told []sdk.Return
 	if len(t.Refunds) > 0 {
@@ -169,6 +170,9 @@ func (t transaction) chargebacks(gross money.Amount, all bool) []sdk.Return {
 	amount, err := money.Parse(string(t.RefundAmount))
 	switch {
 	case err == nil && len(t.Refunds) == 0: // else it may be that of the refunds
+		if all && amount != gross {
+			told = append(told, sdk.Return{ID: t.Status})
+		}
 		back.Amount, back.ID = amount, string(t.RefundID)
 	case !all:
 		back = sdk.Return{ID: t.Status}

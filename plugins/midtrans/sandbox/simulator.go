@@ -94,6 +94,11 @@ func (t transaction) returned() money.Amount {
 	return sum
 }
 
+// disputed tells that the payer's bank took money of a transaction back, which it does once.
+func (t transaction) disputed() bool {
+	return slices.ContainsFunc(t.Returns, func(b back) bool { return b.Chargeback })
+}
+
 // giveBack takes money of a settled order back, all that is left where no amount is given.
 func (s *Simulator) giveBack(id string, b back, how kit.Telling) (order, error) {
 	now := s.now()
@@ -101,7 +106,7 @@ func (s *Simulator) giveBack(id string, b back, how kit.Telling) (order, error) 
 		if o.Tx != nil && b.Key != "" && slices.ContainsFunc(o.Tx.Returns, func(has back) bool { return has.Key == b.Key }) {
 			return nil, errDuplicate
 		}
-		if o.Tx == nil || o.Tx.Settled.IsZero() || o.Tx.returned() == o.Amount {
+		if o.Tx == nil || o.Tx.Settled.IsZero() || o.Tx.returned() == o.Amount || o.Tx.disputed() {
 			return nil, errUnchangeable
 		}
 		left := o.Amount - o.Tx.returned()
