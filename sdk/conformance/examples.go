@@ -27,8 +27,11 @@ type Examples struct {
 	// token stands here alone. Unless given it is "body".
 	Signed []string `json:"signed"`
 	// VoidStates are the upstream's words for movements that moved nothing.
-	VoidStates []string  `json:"void_states"`
-	Examples   []Example `json:"examples"`
+	VoidStates []string `json:"void_states"`
+	// Returns are the sorts in which money of a paid payment goes back at the upstream, and
+	// its simulator orders: refund, void, chargeback, reversal. Unless given it is refund.
+	Returns  []ReturnSort `json:"returns"`
+	Examples []Example    `json:"examples"`
 }
 
 // Example is a call with its expected outcome. One of a refund is no case of its own, and
@@ -67,6 +70,14 @@ func (s *Status) UnmarshalText(text []byte) error {
 	return named(string(text), s, sdk.StatusPending, sdk.StatusDone, sdk.StatusFailed, sdk.StatusExpired)
 }
 
+// ReturnSort is an [sdk.ReturnSort] by its name: refund, void, chargeback, reversal.
+type ReturnSort sdk.ReturnSort
+
+// UnmarshalText reads a name.
+func (r *ReturnSort) UnmarshalText(text []byte) error {
+	return named(string(text), r, sdk.ReturnRefund, sdk.ReturnVoid, sdk.ReturnChargeback, sdk.ReturnReversal)
+}
+
 func named[N ~int, V interface {
 	~int
 	fmt.Stringer
@@ -87,7 +98,7 @@ func (e Example) want() sdk.Outcome { return sdk.Outcome(e.Outcome) }
 // parseExamples reads the document strictly and checks it against the manifest: a
 // suite that tests nothing must not pass.
 func parseExamples(document []byte, m *manifest.Manifest) (Examples, error) {
-	x := Examples{Signed: []string{signedBody}}
+	x := Examples{Signed: []string{signedBody}, Returns: []ReturnSort{ReturnSort(sdk.ReturnRefund)}}
 	if err := jsonx.Unmarshal(document, &x, jsonx.RejectUnknownMembers(true)); err != nil {
 		return x, fmt.Errorf("examples: %w", err)
 	}

@@ -55,6 +55,7 @@ const exampleManifest = `{
 
 const exampleExamples = `{
 	"own_errors": true, "signed": ["body", "X-Signature"],
+	"returns": ["refund", "chargeback"],
 	"examples": [
 		{"name": "pay", "operation": "/example/pay", "body": {"amount": 100}, "outcome": "pending"},
 		{"name": "late", "operation": "/example/pay", "body": {"amount": 100, "late": true}, "outcome": "pending", "payer_first": true},

@@ -85,8 +85,13 @@ func (a *adapter) lookUpRefund(ctx context.Context, l sdk.Lookup) sdk.StatusUpda
 // returns are what went back of a charge.
 func (a *adapter) returns(c charge) (told []sdk.Return) {
 	for _, b := range c.Backs {
-		r := sdk.Return{ID: b.ID, Sort: sdk.ReturnRefund, Amount: b.Amount, Reference: b.Ref}
+		r := sdk.Return{ID: b.ID, Sort: sdk.ReturnRefund, Amount: b.Amount, Undone: b.Undone, Reference: b.Ref}
+		if b.Sort == sdk.ReturnChargeback.String() && a.bug != "takes chargebacks for refunds" {
+			r.Sort = sdk.ReturnChargeback
+		}
 		switch a.bug {
+		case "tells money that came again as gone":
+			r.Undone = false
 		case "tells no refund":
 			continue
 		case "does not say which refund":

@@ -1,6 +1,7 @@
 package sdktest_test
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -210,6 +211,41 @@ type back struct {
 	ID     string       `json:"id"`
 	Ref    string       `json:"ref"`
 	Amount money.Amount `json:"amount"`
+	Sort   string       `json:"sort,omitempty"` // "" is a refund
+	Undone bool         `json:"undone,omitempty"`
+}
+
+// left is what of a paid charge has not gone back.
+func (c *charge) left() money.Amount {
+	left := c.Paid
+	for _, b := range c.Backs {
+		if !b.Undone {
+			left -= b.Amount
+		}
+	}
+	return left
+}
+
+// Return has money of a paid charge go back, or come again.
+func (s *simulator) Return(r sandbox.ReturnRequest) (sandbox.Returned, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.charges {
+		if c.Ref != r.Reference {
+			continue
+		}
+		if i := slices.IndexFunc(c.Backs, func(b back) bool { return b.ID == r.ID }); i >= 0 {
+			c.Backs[i].Undone = true
+			return sandbox.Returned{ID: r.ID, Amount: c.Backs[i].Amount}, nil
+		}
+		made := back{ID: fmt.Sprintf("%s-back-%d", c.ID, len(c.Backs)+1), Amount: cmp.Or(r.Amount, c.left()), Sort: r.Sort}
+		if c.State != "paid" || made.Amount < 1 || made.Amount > c.left() {
+			return sandbox.Returned{}, &sandbox.NotPayable{Reason: "it has " + c.left().String() + " left"}
+		}
+		c.Backs = append(c.Backs, made)
+		return sandbox.Returned{ID: made.ID, Amount: made.Amount}, nil
+	}
+	return sandbox.Returned{}, sandbox.ErrUnknown
 }
 
 // giveBack gives money of a paid charge back, for each request once more.
@@ -223,11 +259,7 @@ func (s *simulator) giveBack(w http.ResponseWriter, r *http.Request, account san
 		if c.ID != r.PathValue("id") || c.account != account {
 			continue
 		}
-		left := c.Paid
-		for _, before := range c.Backs {
-			left -= before.Amount
-		}
-		if err != nil || made.Amount < 1 || made.Amount > left {
+		if err != nil || made.Amount < 1 || made.Amount > c.left() {
 			fail(w, http.StatusUnprocessableEntity, "too much")
 			return
 		}
