@@ -23,7 +23,7 @@ import (
 func TestKillDuringCall(t *testing.T) {
 	t.Parallel()
 	tune := calm
-	tune.restartWait = standard.restartWait
+	tune.restartWait = patience
 	h := one(t, tune)
 	before := h.Status()[0].PID
 	result := background(t, h, "deaf")
