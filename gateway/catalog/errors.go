@@ -23,7 +23,7 @@ func (d *describer) describeResponses(op *Operation, data object, examples []exa
 	if op.Money() {
 		headers["Idempotent-Replayed"] = headerRef("Idempotent-Replayed")
 	}
-	properties, required := object{"success": object{"const": true}, "data": data}, []any{"success", "data"}
+	properties, required := object{"success": object{"type": "boolean", "const": true}, "data": data}, []any{"success", "data"}
 	message, status := above(op)
 	if message {
 		properties["message"], required = object{"type": "string", "description": "How it stands, for people."}, append(required, "message")
@@ -207,7 +207,7 @@ func describeErrors() schemas {
 			"type":     "object",
 			"required": []any{"success", "message", "error_code", "request_id", "sent", "retry"},
 			"properties": object{
-				"success":    object{"const": false},
+				"success":    object{"type": "boolean", "const": false},
 				"message":    text("For people; it may change."),
 				"error_code": object{"type": "string", "enum": codes, "description": "For machines; the set is only ever added to."},
 				"request_id": text("The same as the header X-Request-Id; quote it when you ask about a request."),

@@ -295,6 +295,66 @@ func TestOpenAPIHasNamesAndExamples(t *testing.T) {
 	}
 }
 
+// Generators of code take the document as it is: each constant and enumeration has a type,
+// and nothing has a default, of which some make something required.
+func TestOpenAPIForGenerators(t *testing.T) {
+	t.Parallel()
+	stranger := load(t, "../../plugins/examples/node/manifest.json")
+	request := &stranger.Operations[0].Request
+	*request = bytes.Replace(*request, []byte(`"properties": {`),
+		[]byte(`"properties": {"lines": {"type": "array", "items": {"type": "object", "properties": {"unit": {"enum": [1, 2], "default": 1}}}},`), 1)
+	strangers, err := catalog.Build([]*manifest.Manifest{stranger})
+	if err == nil && !bytes.Contains(strangers.OpenAPI(), []byte("Defaults to 1.")) {
+		t.Error("the field within a list's elements is not described")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, snapshot := range []*catalog.Snapshot{all(t), strangers} {
+		var document map[string]any
+		if err := json.Unmarshal(snapshot.OpenAPI(), &document); err != nil {
+			t.Fatal(err)
+		}
+		seen := 0
+		for _, part := range []string{"paths", "webhooks", "components"} {
+			seen += forGenerators(t, part, document[part])
+		}
+		if seen < 10 {
+			t.Errorf("only %d constants and enumerations were looked at", seen)
+		}
+	}
+}
+
+// forGenerators looks at every schema below a part of the document, and counts those of
+// few values.
+func forGenerators(t *testing.T, at string, part any) (few int) {
+	t.Helper()
+	switch part := part.(type) {
+	case []any:
+		for _, element := range part {
+			few += forGenerators(t, at, element)
+		}
+	case map[string]any:
+		_, constant := part["const"]
+		_, enumeration := part["enum"].([]any)
+		if constant || enumeration {
+			few++
+			if kind, is := part["type"].(string); !is || kind == "" {
+				t.Errorf("%s has no type: %v", at, part)
+			}
+		}
+		if _, is := part["default"]; is {
+			t.Errorf("%s has a default", at)
+		}
+		for name, member := range part {
+			if name != "example" && name != "examples" {
+				few += forGenerators(t, at+"/"+name, member)
+			}
+		}
+	}
+	return few
+}
+
 // What a provider declares that nobody has written examples for is described with made
 // ones.
 func TestOpenAPIOfAStrangersProvider(t *testing.T) {

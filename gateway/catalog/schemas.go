@@ -3,6 +3,7 @@ package catalog
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ type schemas object
 // add names a schema and returns how to refer to it. What is already there under the name
 // and means the same is not added again; something else gets the other name.
 func (s schemas) add(name, other string, schema object) object {
+	plain(schema)
 	if there, taken := s[name].(object); taken && !alike(there, schema) {
 		name = other
 	}
@@ -132,6 +134,60 @@ func readable(schema object) {
 			property["pattern"] = `^[^\x00-\x1F\x7F-\x9F]*$`
 		}
 	}
+}
+
+// plain says what generators of code take for granted: the type beside a constant or an
+// enumeration, without which they give up or make an any of it. A default goes into words,
+// since some generators require what has one, and only the gateway fills it in.
+func plain(schema object) {
+	values, _ := schema["enum"].([]any)
+	if value, is := schema["const"]; is {
+		values = []any{value}
+	}
+	if kind := kindOf(values); kind != "" && schema["type"] == nil {
+		schema["type"] = kind
+	}
+	if value, is := schema["default"]; is {
+		text, _ := schema["description"].(string)
+		told, _ := json.Marshal(value) // it was decoded from JSON
+		schema["description"] = strings.TrimSpace(text + " Defaults to " + strings.Trim(string(told), `"`) + ".")
+		delete(schema, "default")
+	}
+	properties, _ := schema["properties"].(object)
+	for _, property := range properties {
+		if property, is := property.(object); is {
+			plain(property)
+		}
+	}
+	for _, keyword := range []string{"items", "additionalProperties"} {
+		if inner, is := schema[keyword].(object); is {
+			plain(inner)
+		}
+	}
+}
+
+// kindOf is the JSON type that all values have, "" where they differ or there are none.
+func kindOf(values []any) string {
+	kind := ""
+	for i, value := range values {
+		var one string
+		switch value := value.(type) {
+		case string:
+			one = "string"
+		case bool:
+			one = "boolean"
+		case float64:
+			one = "number"
+			if value == math.Trunc(value) {
+				one = "integer"
+			}
+		}
+		if i > 0 && one != kind {
+			return ""
+		}
+		kind = one
+	}
+	return kind
 }
 
 // opened says of objects without declared members what they may hold: tools take nothing

@@ -190,7 +190,7 @@ type Event struct {
 type EventsRequest struct {
 	// The id of an event: the list goes on after it. It begins with the first event when omitted.
 	After string `json:"after,omitempty"`
-	// How many events at most.
+	// How many events at most. Defaults to 20.
 	Limit int64 `json:"limit,omitempty"`
 }
 
@@ -389,7 +389,7 @@ type PaymentsCreateRequest struct {
 	Metadata map[string]string `json:"metadata,omitempty"`
 	// Where the checkout page sends the payer after a successful payment.
 	SuccessURL string `json:"success_url,omitempty"`
-	// A hosted checkout page, or a raw QR payment string.
+	// A hosted checkout page, or a raw QR payment string. Defaults to payment_link.
 	// One of payment_link, qris; others may be added.
 	Type string `json:"type,omitempty"`
 }
@@ -400,7 +400,7 @@ type PaymentsListRequest struct {
 	After string `json:"after,omitempty"`
 	// Only those created at this time or later.
 	From time.Time `json:"from,omitzero"`
-	// How many at most.
+	// How many at most. Defaults to 20.
 	Limit int64 `json:"limit,omitempty"`
 	// Only those whose reference begins so. It is searched in 31 days at most: without from, those before to.
 	ReferencePrefix string `json:"reference_prefix,omitempty"`
@@ -423,7 +423,7 @@ type PaymentsRefundListRequest struct {
 	After string `json:"after,omitempty"`
 	// Only those created at this time or later.
 	From time.Time `json:"from,omitzero"`
-	// How many at most.
+	// How many at most. Defaults to 20.
 	Limit int64 `json:"limit,omitempty"`
 	// Only those whose reference begins so. It is searched in 31 days at most: without from, those before to.
 	ReferencePrefix string `json:"reference_prefix,omitempty"`
@@ -494,7 +494,7 @@ type PpobListRequest struct {
 	After string `json:"after,omitempty"`
 	// Only those created at this time or later.
 	From time.Time `json:"from,omitzero"`
-	// How many at most.
+	// How many at most. Defaults to 20.
 	Limit int64 `json:"limit,omitempty"`
 	// Only those whose reference begins so. It is searched in 31 days at most: without from, those before to.
 	ReferencePrefix string `json:"reference_prefix,omitempty"`
@@ -684,9 +684,9 @@ type Wallet1InquiryRequest struct {
 
 // Wallet1TransactionsRequest is a schema of the OpenAPI document.
 type Wallet1TransactionsRequest struct {
-	// How many to a page, 1 to 100.
+	// How many to a page, 1 to 100. Defaults to 20.
 	Limit int64 `json:"limit,omitempty"`
-	// Which page, from 1.
+	// Which page, from 1. Defaults to 1.
 	Page int64 `json:"page,omitempty"`
 }
 
@@ -712,7 +712,7 @@ type Wallet1TransferListRequest struct {
 	After string `json:"after,omitempty"`
 	// Only those created at this time or later.
 	From time.Time `json:"from,omitzero"`
-	// How many at most.
+	// How many at most. Defaults to 20.
 	Limit int64 `json:"limit,omitempty"`
 	// Only those whose reference begins so. It is searched in 31 days at most: without from, those before to.
 	ReferencePrefix string `json:"reference_prefix,omitempty"`
@@ -763,7 +763,7 @@ type Wallet2ListRequest struct {
 	After string `json:"after,omitempty"`
 	// Only those created at this time or later.
 	From time.Time `json:"from,omitzero"`
-	// How many at most.
+	// How many at most. Defaults to 20.
 	Limit int64 `json:"limit,omitempty"`
 	// Only those whose reference begins so. It is searched in 31 days at most: without from, those before to.
 	ReferencePrefix string `json:"reference_prefix,omitempty"`

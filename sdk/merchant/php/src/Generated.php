@@ -318,7 +318,7 @@ final class EventsRequest
     public function __construct(
         // The id of an event: the list goes on after it. It begins with the first event when omitted.
         public readonly ?string $after = null,
-        // How many events at most.
+        // How many events at most. Defaults to 20.
         public readonly ?int $limit = null,
     ) {
     }
@@ -710,7 +710,7 @@ final class PaymentsCreateRequest
         public readonly ?array $metadata = null,
         // Where the checkout page sends the payer after a successful payment.
         public readonly ?string $success_url = null,
-        // A hosted checkout page, or a raw QR payment string.
+        // A hosted checkout page, or a raw QR payment string. Defaults to payment_link.
         // One of payment_link, qris; others may be added.
         public readonly ?string $type = null,
     ) {
@@ -738,7 +738,7 @@ final class PaymentsListRequest
         public readonly ?string $after = null,
         // Only those created at this time or later.
         public readonly ?string $from = null,
-        // How many at most.
+        // How many at most. Defaults to 20.
         public readonly ?int $limit = null,
         // Only those whose reference begins so. It is searched in 31 days at most: without from, those before to.
         public readonly ?string $reference_prefix = null,
@@ -787,7 +787,7 @@ final class PaymentsRefundListRequest
         public readonly ?string $after = null,
         // Only those created at this time or later.
         public readonly ?string $from = null,
-        // How many at most.
+        // How many at most. Defaults to 20.
         public readonly ?int $limit = null,
         // Only those whose reference begins so. It is searched in 31 days at most: without from, those before to.
         public readonly ?string $reference_prefix = null,
@@ -953,7 +953,7 @@ final class PpobListRequest
         public readonly ?string $after = null,
         // Only those created at this time or later.
         public readonly ?string $from = null,
-        // How many at most.
+        // How many at most. Defaults to 20.
         public readonly ?int $limit = null,
         // Only those whose reference begins so. It is searched in 31 days at most: without from, those before to.
         public readonly ?string $reference_prefix = null,
@@ -1373,9 +1373,9 @@ final class Wallet1InquiryRequest
 final class Wallet1TransactionsRequest
 {
     public function __construct(
-        // How many to a page, 1 to 100.
+        // How many to a page, 1 to 100. Defaults to 20.
         public readonly ?int $limit = null,
-        // Which page, from 1.
+        // Which page, from 1. Defaults to 1.
         public readonly ?int $page = null,
     ) {
     }
@@ -1427,7 +1427,7 @@ final class Wallet1TransferListRequest
         public readonly ?string $after = null,
         // Only those created at this time or later.
         public readonly ?string $from = null,
-        // How many at most.
+        // How many at most. Defaults to 20.
         public readonly ?int $limit = null,
         // Only those whose reference begins so. It is searched in 31 days at most: without from, those before to.
         public readonly ?string $reference_prefix = null,
@@ -1531,7 +1531,7 @@ final class Wallet2ListRequest
         public readonly ?string $after = null,
         // Only those created at this time or later.
         public readonly ?string $from = null,
-        // How many at most.
+        // How many at most. Defaults to 20.
         public readonly ?int $limit = null,
         // Only those whose reference begins so. It is searched in 31 days at most: without from, those before to.
         public readonly ?string $reference_prefix = null,

@@ -162,7 +162,7 @@ export interface Event {
 export interface EventsRequest {
   /** The id of an event: the list goes on after it. It begins with the first event when omitted. */
   after?: string;
-  /** How many events at most. */
+  /** How many events at most. Defaults to 20. */
   limit?: number;
 }
 
@@ -342,7 +342,7 @@ export interface PaymentsCreateRequest {
   metadata?: Record<string, string>;
   /** Where the checkout page sends the payer after a successful payment. */
   success_url?: string;
-  /** A hosted checkout page, or a raw QR payment string. */
+  /** A hosted checkout page, or a raw QR payment string. Defaults to payment_link. */
   type?: "payment_link" | "qris" | (string & {});
 }
 
@@ -351,7 +351,7 @@ export interface PaymentsListRequest {
   after?: string;
   /** Only those created at this time or later. */
   from?: string;
-  /** How many at most. */
+  /** How many at most. Defaults to 20. */
   limit?: number;
   /** Only those whose reference begins so. It is searched in 31 days at most: without from, those before to. */
   reference_prefix?: string;
@@ -371,7 +371,7 @@ export interface PaymentsRefundListRequest {
   after?: string;
   /** Only those created at this time or later. */
   from?: string;
-  /** How many at most. */
+  /** How many at most. Defaults to 20. */
   limit?: number;
   /** Only those whose reference begins so. It is searched in 31 days at most: without from, those before to. */
   reference_prefix?: string;
@@ -432,7 +432,7 @@ export interface PpobListRequest {
   after?: string;
   /** Only those created at this time or later. */
   from?: string;
-  /** How many at most. */
+  /** How many at most. Defaults to 20. */
   limit?: number;
   /** Only those whose reference begins so. It is searched in 31 days at most: without from, those before to. */
   reference_prefix?: string;
@@ -598,9 +598,9 @@ export interface Wallet1InquiryRequest {
 }
 
 export interface Wallet1TransactionsRequest {
-  /** How many to a page, 1 to 100. */
+  /** How many to a page, 1 to 100. Defaults to 20. */
   limit?: number;
-  /** Which page, from 1. */
+  /** Which page, from 1. Defaults to 1. */
   page?: number;
 }
 
@@ -624,7 +624,7 @@ export interface Wallet1TransferListRequest {
   after?: string;
   /** Only those created at this time or later. */
   from?: string;
-  /** How many at most. */
+  /** How many at most. Defaults to 20. */
   limit?: number;
   /** Only those whose reference begins so. It is searched in 31 days at most: without from, those before to. */
   reference_prefix?: string;
@@ -670,7 +670,7 @@ export interface Wallet2ListRequest {
   after?: string;
   /** Only those created at this time or later. */
   from?: string;
-  /** How many at most. */
+  /** How many at most. Defaults to 20. */
   limit?: number;
   /** Only those whose reference begins so. It is searched in 31 days at most: without from, those before to. */
   reference_prefix?: string;
