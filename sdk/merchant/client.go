@@ -142,7 +142,7 @@ func (c *Client) body(request any) (body []byte, reference string, err error) {
 	if err := json.Unmarshal(text, &members); err != nil {
 		return nil, "", err
 	}
-	for _, name := range []string{"external_id", "ref_id"} {
+	for _, name := range []string{"external_id", "ref_id", "refund_id"} { // a refund names its payment, too
 		if members[name] != nil {
 			_ = json.Unmarshal(members[name], &reference) // a string of a struct of this package
 		}

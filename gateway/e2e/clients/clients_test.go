@@ -172,7 +172,7 @@ func (b *badServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var request map[string]any
 	_ = json.Unmarshal(body, &request)
 	reference := r.Header.Get("Idempotency-Key")
-	for _, name := range []string{"external_id", "ref_id"} {
+	for _, name := range []string{"external_id", "ref_id", "refund_id"} {
 		if text, is := request[name].(string); is {
 			reference = text
 		}

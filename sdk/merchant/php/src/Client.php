@@ -101,7 +101,7 @@ final class Client extends Operations
         if ($options->callbackUrl !== null) {
             $headers[] = "X-Callback-URL: {$options->callbackUrl}";
         }
-        $own = $request['external_id'] ?? $request['ref_id'] ?? '';
+        $own = $request['refund_id'] ?? $request['external_id'] ?? $request['ref_id'] ?? ''; // a refund names its payment, too
         $key = $options->idempotencyKey ?? ($money && $own === '' ? bin2hex(random_bytes(16)) : '');
         if ($key !== '') {
             $headers[] = "Idempotency-Key: $key";

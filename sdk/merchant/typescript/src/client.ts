@@ -88,10 +88,10 @@ export class Client extends Operations {
     if (merchantId) body["merchant_id"] = merchantId;
     const headers: Record<string, string> = { authorization: `Bearer ${key}`, "content-type": "application/json" };
     if (options.callbackUrl) headers["x-callback-url"] = options.callbackUrl;
-    let reference = String(body["external_id"] ?? body["ref_id"] ?? options.idempotencyKey ?? "");
-    if (money && reference === "") reference = randomUUID();
-    if (options.idempotencyKey) headers["idempotency-key"] = options.idempotencyKey;
-    else if (money && !body["external_id"] && !body["ref_id"]) headers["idempotency-key"] = reference;
+    const own = String(body["refund_id"] ?? body["external_id"] ?? body["ref_id"] ?? ""); // a refund names its payment, too
+    const idempotencyKey = options.idempotencyKey || (money && own === "" ? randomUUID() : "");
+    if (idempotencyKey) headers["idempotency-key"] = idempotencyKey;
+    const reference = own || idempotencyKey;
 
     for (let attempt = 0; ; attempt++) {
       let failure: Error;
