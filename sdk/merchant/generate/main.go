@@ -50,9 +50,10 @@ func Files(text []byte) (map[string][]byte, error) {
 		return nil, fmt.Errorf("types.go: %w", err)
 	}
 	return map[string][]byte{
-		"types.go":                    source,
-		"typescript/src/generated.ts": []byte(m.typescript()),
-		"php/src/Generated.php":       []byte(m.php()),
+		"types.go":                                 source,
+		"typescript/src/generated.ts":              []byte(m.typescript()),
+		"php/src/Generated.php":                    []byte(m.php()),
+		"python/src/gerbang_merchant/generated.py": []byte(m.python()),
 	}, nil
 }
 
