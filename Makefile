@@ -45,7 +45,7 @@ SQLC := go tool -modfile=deploy/tools/generate/go.mod sqlc
 LINT := go tool -modfile=$(CURDIR)/deploy/tools/lint/go.mod golangci-lint run
 
 .DEFAULT_GOAL := help
-.PHONY: help run build withdb test test-long test-times test-cockroach torture faults neighbours providers replacement policy-report simulate plans lint verify generate bench bench-report bench-growth
+.PHONY: help run build withdb test test-long test-times test-cockroach torture faults neighbours providers replacement policy-report simulate plans lint verify clients generate bench bench-report bench-growth
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -130,6 +130,9 @@ verify: ## Prove that modules are tidy, SQL is portable and nothing generated is
 	@set -e; for module in $(MODULES); do go -C $$module test ./...; done
 	go -C deploy/tools/dialect run . -root $(CURDIR)
 	deploy/tools/generate/uptodate.sh
+
+clients: ## Build the merchants' clients in Go, TypeScript, PHP and Python, and pack them into dist/
+	go run ./sdk/merchant/pack dist
 
 generate: ## Write generated code anew: protobuf, queries, documents
 	go -C deploy/tools/generate run . -root $(CURDIR) sdk/pluginpb/provider.proto

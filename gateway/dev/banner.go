@@ -79,7 +79,7 @@ Gerbang is running on {{.Engine}}, with simulated providers. Ctrl-C stops it.
 
 Try it, in another terminal:
 {{with index .Merchants 0}}
-  export GERBANG_URL={{$.APIURL}} SANDBOX={{$.SandboxURL}} GERBANG_KEY={{.TestKey}} GERBANG_MERCHANT={{.MerchantID}}
+  export GERBANG_URL={{$.APIURL}} SANDBOX={{$.SandboxURL}} GERBANG_KEY={{.TestKey}} GERBANG_MERCHANT={{.MerchantID}} GERBANG_CALLBACK_SECRET={{.TestCallbackSecret}}
 
   # a payment with a raw QR string
   curl -s {{$.APIURL}}/payments/create -d '{"secret_key":"'$GERBANG_KEY'","merchant_id":"'$GERBANG_MERCHANT'","type":"qris","amount":25000,"payer_email":"payer@example.com","external_id":"order-1"}'

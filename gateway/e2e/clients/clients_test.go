@@ -1,11 +1,13 @@
-// Package clients_test has the merchants' clients do the same things against the running
-// gateway, and against a server that answers as badly as it is told.
+// Package clients_test installs the merchants' clients, as they are packed, in projects of
+// their own, and has them do the same things against the running gateway, and against a
+// server that answers as badly as it is told.
 package clients_test
 
 import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -65,19 +67,60 @@ func TestClients(t *testing.T) {
 	for _, l := range languages {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
-			run, readme := l.prepare(t)
-			t.Run("gateway", func(t *testing.T) { t.Parallel(); againstGateway(t, p, run) })
-			t.Run("server", func(t *testing.T) { t.Parallel(); againstServer(t, run) })
-			t.Run("readme", func(t *testing.T) {
-				t.Parallel()
-				shop := p.Shop(harness.Large, "test")
-				command := readme(t)
-				command.Env = append(os.Environ(), "GERBANG_URL="+p.APIURL, "GERBANG_KEY="+shop.Key, "GERBANG_MERCHANT="+shop.MerchantID, "SANDBOX="+p.SandboxURL)
-				if out, err := command.CombinedOutput(); err != nil || !strings.HasSuffix(strings.TrimSpace(string(out)), "PAID") {
-					t.Errorf("its lines end with %v and print:\n%s", err, out)
-				}
-			})
+			c := l.install(t)
+			t.Run("gateway", func(t *testing.T) { t.Parallel(); againstGateway(t, p, c.run) })
+			t.Run("server", func(t *testing.T) { t.Parallel(); againstServer(t, c.run) })
+			t.Run("readme", func(t *testing.T) { t.Parallel(); asTheReadmeSays(t, p, c) })
 		})
+	}
+}
+
+// asTheReadmeSays pays and refunds a payment with the program of the README, whose other
+// program is called back.
+func asTheReadmeSays(t *testing.T, p *harness.Program, c client) {
+	t.Helper()
+	address := harness.FreeAddress(t)
+	_, port, _ := net.SplitHostPort(address)
+	told := filepath.Join(t.TempDir(), "told")
+	output, err := os.Create(told)
+	if err != nil {
+		t.Fatal(err)
+	}
+	receiver := c.program(t, "callback")
+	receiver.Env = append(receiver.Environ(), "PORT="+port, "GERBANG_CALLBACK_SECRET="+p.Merchants[harness.Large].TestCallbackSecret)
+	receiver.Stdout, receiver.Stderr = output, output
+	if err := receiver.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = receiver.Process.Kill(); _ = receiver.Wait(); output.Close() })
+	harness.Await(t, harness.ReadyWithin, "the receiver", func() bool {
+		connection, err := net.Dial("tcp", address)
+		if err == nil {
+			connection.Close()
+		}
+		return err == nil
+	})
+
+	shop := p.Shop(harness.Large, "test")
+	pay := c.program(t, "pay")
+	pay.Env = append(pay.Environ(), "GERBANG_URL="+p.APIURL, "GERBANG_KEY="+shop.Key, "GERBANG_MERCHANT="+shop.MerchantID, "SANDBOX="+p.SandboxURL,
+		"CALLBACK_URL=http://"+address+"/callbacks")
+	if out, err := pay.CombinedOutput(); err != nil || !strings.Contains(string(out), "PAID\n") || !strings.HasSuffix(string(out), "-back 20000\n") {
+		t.Errorf("its lines end with %v and print:\n%s", err, out)
+	}
+	for _, event := range []string{" payments.status_update ", " refund.status_update "} {
+		harness.Await(t, harness.PaidWithin, event, func() bool {
+			text, err := os.ReadFile(told)
+			return err == nil && strings.Contains(string(text), event)
+		})
+	}
+	forged, err := http.Post("http://"+address+"/callbacks", "application/json", strings.NewReader(`{"event":"payments.status_update","data":{}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer forged.Body.Close()
+	if forged.StatusCode != http.StatusBadRequest {
+		t.Errorf("a forged callback is answered with %s", forged.Status)
 	}
 }
 

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,32 +39,83 @@ type received struct {
 	Secrets []string          `json:"secrets"`
 }
 
-// language is a client in one language.
-type language struct {
-	name string
-	// prepare makes what runs tasks, and what runs the lines of the README.
-	prepare func(t *testing.T) (run func(t *testing.T, tasks []task) []outcome, readme func(t *testing.T) *exec.Cmd)
+// client is one that is installed in a project of its own.
+type client struct {
+	run     func(t *testing.T, tasks []task) []outcome
+	program func(t *testing.T, name string) *exec.Cmd // of the README: pay or callback
 }
 
 // outcome is what came of a task.
 type outcome map[string]any
 
-var languages = []language{{"go", inGo}, {"typescript", inTypeScript}, {"php", inPHP}}
+var languages = []struct {
+	name    string
+	install func(t *testing.T) client
+}{{"go", inGo}, {"typescript", inTypeScript}, {"php", inPHP}, {"python", inPython}}
 
 const sources = harness.Root + "/sdk/merchant"
 
-// lines are the program in a README.
-func lines(t *testing.T, readme, language string) []byte {
+// blocks are what a README has of a language: its commands or its programs, in their order.
+func blocks(t *testing.T, readme, language string, n int) [][]byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(sources, readme))
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := regexp.MustCompile("(?s)```" + language + "\n(.*?)```").FindSubmatch(text)
-	if found == nil {
-		t.Fatalf("%s has no program in %s", readme, language)
+	var found [][]byte
+	for _, block := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllSubmatch(text, -1) {
+		found = append(found, block[1])
 	}
-	return found[1]
+	if len(found) != n {
+		t.Fatalf("%s has %d blocks of %s, want %d", readme, len(found), language, n)
+	}
+	return found
+}
+
+// project makes an empty project outside of the repository, with what is packed of a client.
+func project(t *testing.T, name string) string {
+	t.Helper()
+	dir := t.TempDir()
+	command(t, absolute(t, harness.Root), "go", "run", "./sdk/merchant/pack", dir, name)
+	return dir
+}
+
+// command runs a command in a directory, which must succeed.
+func command(t *testing.T, dir, name string, arguments ...string) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), name, arguments...)
+	c.Dir = dir
+	// Nothing that is installed needs a registry.
+	c.Env = append(os.Environ(), "npm_config_audit=false", "PIP_NO_INDEX=1", "PIP_DISABLE_PIP_VERSION_CHECK=1",
+		"COMPOSER_ALLOW_SUPERUSER=1", "COMPOSER_DISABLE_NETWORK=1", "COMPOSER_HOME="+filepath.Join(dir, ".composer"))
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%s %v: %v\n%s", name, arguments, err, out)
+	}
+}
+
+// put copies the program that runs tasks into a project.
+func put(t *testing.T, dir, name string) {
+	t.Helper()
+	runner, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, name), runner)
+}
+
+// interpreted is a client whose programs an interpreter runs, with these arguments.
+func interpreted(dir, runner string, programs map[string][]string, interpreter ...string) client {
+	in := func(t *testing.T, arguments ...string) *exec.Cmd {
+		t.Helper()
+		all := append(slices.Clone(interpreter), arguments...)
+		c := exec.CommandContext(t.Context(), all[0], all[1:]...)
+		c.Dir = dir
+		return c
+	}
+	return client{
+		run:     func(t *testing.T, tasks []task) []outcome { t.Helper(); return external(t, in(t, runner), tasks) },
+		program: func(t *testing.T, name string) *exec.Cmd { t.Helper(); return in(t, programs[name]...) },
+	}
 }
 
 func write(t *testing.T, path string, content []byte) {
@@ -104,42 +155,31 @@ func external(t *testing.T, command *exec.Cmd, tasks []task) []outcome {
 	return outcomes
 }
 
-// inMain is the program around the lines in Go.
-const inMain = `package main
-
-import (
-	"context"
-	"fmt"
-	"log"
-	"net/http"
-	"os"
-	"strings"
-	"time"
-
-	"github.com/seed-f006e74d/gerbang/sdk/merchant"
-)
-
-func main() {
-%s}
-`
-
-func inGo(t *testing.T) (run func(*testing.T, []task) []outcome, readme func(*testing.T) *exec.Cmd) {
+// inGo runs tasks with the package itself, and the README's programs with what is packed.
+func inGo(t *testing.T) client {
 	t.Helper()
-	return func(t *testing.T, tasks []task) []outcome {
+	dir := project(t, "go")
+	command(t, dir, "go", "mod", "init", "shop.example/shop")
+	command(t, dir, "sh", "-ec", string(blocks(t, "README.md", "sh", 1)[0]))
+	programs := blocks(t, "README.md", "go", 2)
+	for i, name := range []string{"pay", "callback"} {
+		write(t, filepath.Join(dir, name, "main.go"), programs[i])
+	}
+	command(t, dir, "go", "build", "-mod=readonly", "-o", dir+"/bin/", "./pay", "./callback")
+	return client{
+		run: func(t *testing.T, tasks []task) []outcome {
 			t.Helper()
 			outcomes := make([]outcome, len(tasks))
 			for i, one := range tasks {
 				outcomes[i] = doInGo(t, one)
 			}
 			return outcomes
-		}, func(t *testing.T) *exec.Cmd {
+		},
+		program: func(t *testing.T, name string) *exec.Cmd {
 			t.Helper()
-			program := filepath.Join(t.TempDir(), "main.go")
-			write(t, program, fmt.Appendf(nil, inMain, lines(t, "README.md", "go")))
-			command := exec.CommandContext(t.Context(), "go", "run", program)
-			command.Dir = absolute(t, harness.Root)
-			return command
-		}
+			return exec.CommandContext(t.Context(), filepath.Join(dir, "bin", name))
+		},
+	}
 }
 
 func doInGo(t *testing.T, one task) outcome {
@@ -206,61 +246,66 @@ func plain(t *testing.T, value outcome) outcome {
 	return again
 }
 
-func inTypeScript(t *testing.T) (run func(*testing.T, []task) []outcome, readme func(*testing.T) *exec.Cmd) {
+// inTypeScript has one of the README's programs as an ECMAScript module, the other as CommonJS.
+func inTypeScript(t *testing.T) client {
 	t.Helper()
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("node is not on this machine; Debian has it in nodejs")
 	}
-	tools, dir := absolute(t, harness.NodeTools(t)), t.TempDir()
-	installed := filepath.Join(dir, "node_modules", "@gerbang", "merchant")
-	if err := os.CopyFS(installed, os.DirFS(filepath.Join(sources, "typescript"))); err != nil {
-		t.Fatal(err)
-	}
-	types := filepath.Join(tools, "node_modules", "@types")
-	compile := func(arguments ...string) {
-		command := exec.CommandContext(t.Context(), filepath.Join(tools, "node_modules", ".bin", "tsc"), append(arguments, "--typeRoots", types)...)
-		command.Dir = dir
-		if out, err := command.CombinedOutput(); err != nil {
-			t.Fatalf("tsc: %v\n%s", err, out)
-		}
-	}
-	compile("--project", installed)
+	tools := absolute(t, harness.NodeTools(t))
+	dir := project(t, "typescript")
 	write(t, filepath.Join(dir, "package.json"), []byte(`{"type": "module"}`))
-	write(t, filepath.Join(dir, "pay.ts"), lines(t, "typescript/README.md", "ts"))
-	compile("pay.ts", "--module", "nodenext", "--target", "es2022", "--strict", "--types", "node", "--lib", "es2023,dom")
-	runner, err := os.ReadFile("testdata/run.mjs")
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(dir, "run.mjs"), runner)
-	node := func(t *testing.T, program string) *exec.Cmd {
-		command := exec.CommandContext(t.Context(), "node", program)
-		command.Dir = dir
-		return command
-	}
-	return func(t *testing.T, tasks []task) []outcome { t.Helper(); return external(t, node(t, "run.mjs"), tasks) },
-		func(t *testing.T) *exec.Cmd { t.Helper(); return node(t, "pay.js") }
+	command(t, dir, "sh", "-ec", string(blocks(t, "typescript/README.md", "sh", 1)[0]))
+	programs := blocks(t, "typescript/README.md", "ts", 2)
+	write(t, filepath.Join(dir, "pay.ts"), programs[0])
+	write(t, filepath.Join(dir, "callback.cts"), programs[1])
+	command(t, dir, filepath.Join(tools, "node_modules", ".bin", "tsc"), "pay.ts", "callback.cts", "--module", "nodenext", "--target", "es2022", "--strict",
+		"--types", "node", "--typeRoots", filepath.Join(tools, "node_modules", "@types"), "--lib", "es2023,dom")
+	put(t, dir, "run.mjs")
+	return interpreted(dir, "run.mjs", map[string][]string{"pay": {"pay.js"}, "callback": {"callback.cjs"}}, "node")
 }
 
-func inPHP(t *testing.T) (run func(*testing.T, []task) []outcome, readme func(*testing.T) *exec.Cmd) {
+func inPHP(t *testing.T) client {
 	t.Helper()
 	if _, err := exec.LookPath("php"); err != nil {
 		t.Skip("php is not on this machine; Debian has it in php-cli")
 	}
-	dir, src := t.TempDir(), absolute(t, filepath.Join(sources, "php", "src"))
-	// As Composer's class map would.
-	write(t, filepath.Join(dir, "vendor", "autoload.php"), []byte("<?php\nforeach (['Generated', 'Client', 'Callback'] as $name) {\n    require_once '"+src+"/' . $name . '.php';\n}\n"))
-	write(t, filepath.Join(dir, "pay.php"), lines(t, "php/README.md", "php"))
-	runner, err := os.ReadFile("testdata/run.php")
-	if err != nil {
-		t.Fatal(err)
+	dir := project(t, "php")
+	write(t, filepath.Join(dir, "composer.json"), []byte("{}"))
+	install := string(blocks(t, "php/README.md", "sh", 1)[0])
+	if _, err := exec.LookPath("composer"); err != nil { // do without, as the README says
+		install, _, _ = strings.Cut(install, "composer")
+		write(t, filepath.Join(dir, "vendor", "autoload.php"), []byte("<?php\nrequire glob(__DIR__ . '/../gerbang-merchant-php-*')[0] . '/autoload.php';\n"))
 	}
-	write(t, filepath.Join(dir, "run.php"), runner)
-	php := func(t *testing.T, program string) *exec.Cmd {
-		command := exec.CommandContext(t.Context(), "php", "-d", "display_errors=stderr", "-d", "error_reporting=-1", program)
-		command.Dir = dir
-		return command
+	command(t, dir, "sh", "-ec", install)
+	programs := blocks(t, "php/README.md", "php", 2)
+	write(t, filepath.Join(dir, "pay.php"), programs[0])
+	write(t, filepath.Join(dir, "callback.php"), programs[1])
+	put(t, dir, "run.php")
+	php := interpreted(dir, "run.php", map[string][]string{"pay": {"pay.php"}}, "php", "-d", "display_errors=stderr", "-d", "error_reporting=-1")
+	pay := php.program
+	php.program = func(t *testing.T, name string) *exec.Cmd {
+		t.Helper()
+		if name == "pay" {
+			return pay(t, name)
+		}
+		c := exec.CommandContext(t.Context(), "sh", "-c", `exec php -S "127.0.0.1:$PORT" callback.php`)
+		c.Dir = dir
+		return c
 	}
-	return func(t *testing.T, tasks []task) []outcome { t.Helper(); return external(t, php(t, "run.php"), tasks) },
-		func(t *testing.T) *exec.Cmd { t.Helper(); return php(t, "pay.php") }
+	return php
+}
+
+func inPython(t *testing.T) client {
+	t.Helper()
+	if err := exec.CommandContext(t.Context(), "python3", "-c", "import ensurepip, tomllib").Run(); err != nil {
+		t.Skip("python3 with venv is not on this machine; Debian has it in python3-venv")
+	}
+	dir := project(t, "python")
+	command(t, dir, "sh", "-ec", string(blocks(t, "python/README.md", "sh", 1)[0]))
+	programs := blocks(t, "python/README.md", "python", 2)
+	write(t, filepath.Join(dir, "pay.py"), programs[0])
+	write(t, filepath.Join(dir, "callback.py"), programs[1])
+	put(t, dir, "run.py")
+	return interpreted(dir, "run.py", map[string][]string{"pay": {"pay.py"}, "callback": {"callback.py"}}, filepath.Join(dir, ".venv", "bin", "python"), "-W", "error")
 }
