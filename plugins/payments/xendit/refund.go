@@ -96,12 +96,23 @@ func (a *adapter) refund(ctx context.Context, call sdk.Call) sdk.Result {
 	})
 }
 
+// createRefund makes a refund that the upstream does not have yet: a gateway whose database
+// was restored, and whose plugin was started anew, knows nothing of what it has ordered.
 func (acc *account) createRefund(ctx context.Context, call sdk.Call, request refundRequest) sdk.Result {
 	if tooLate(call) {
 		return sendByPassed()
 	}
+	before, p := acc.readRefundByReference(ctx, call.Payment.ProviderReference, call.Reference)
+	switch {
+	case p != nil:
+		return sdk.DidNotSend(p.blame, "what went back of the payment can't be read: "+p.detail)
+	case before != nil:
+		return before.result(call)
+	case tooLate(call):
+		return sendByPassed()
+	}
 	var made refund
-	p := acc.client.post(ctx, "/refunds", http.Header{"Idempotency-Key": {call.Reference}}, request, &made)
+	p = acc.client.post(ctx, "/refunds", http.Header{"Idempotency-Key": {call.Reference}}, request, &made)
 	switch {
 	case p == nil:
 		return made.result(call)
@@ -310,7 +321,8 @@ func (acc *account) withRefunds(ctx context.Context, u sdk.StatusUpdate) (sdk.St
 	}
 	list, p := acc.readRefunds(ctx, u.ProviderReference)
 	for _, r := range list {
-		if told, is := r.told(); is {
+		other := func(o refund) bool { return o.ID != r.ID && o.ReferenceID == r.ReferenceID && o.Status == "SUCCEEDED" }
+		if told, is := r.told(); is && !(told.Undone && r.ReferenceID != "" && slices.ContainsFunc(list, other)) {
 			u.Returns = append(u.Returns, told)
 		}
 	}

@@ -93,7 +93,7 @@ func TestRefundOutcomes(t *testing.T) {
 		"no JSON":                       {reply{200, "<html>"}, none, sdk.Unknown, "", ""},
 		"nothing":                       {reply{200, "{}"}, none, sdk.Unknown, "", ""},
 	} {
-		up := newStub(t, map[string]reply{"POST /refunds": c.answer, listRefunds: c.list})
+		up := newStub(t, map[string]reply{"POST /refunds": c.answer, listRefunds: none, listRefunds + again: c.list})
 		r := newAdapter().refund(t.Context(), refundCall(connect(t, up.url), 40000, invoiceID))
 		if r.Outcome != c.want || !strings.Contains(r.Refusal.Message, c.words) || c.want == sdk.Refused && r.Refusal.Code != sdk.RefuseOther ||
 			r.ProviderReference != c.id || r.Errored != (name == "the upstream's own error") {
@@ -108,9 +108,9 @@ func TestRefundOutcomes(t *testing.T) {
 // TestRefundRequest: what the upstream is asked, and that the merchant's names are not in it.
 func TestRefundRequest(t *testing.T) {
 	t.Parallel()
-	up := newStub(t, map[string]reply{"POST /refunds": {200, ours("SUCCEEDED", "")}})
+	up := newStub(t, map[string]reply{"POST /refunds": {200, ours("SUCCEEDED", "")}, listRefunds: inList()})
 	newAdapter().refund(t.Context(), refundCall(connect(t, up.url), 40000, invoiceID))
-	asked := up.only(t)
+	asked := up.last(t, 2)
 	const want = `{"invoice_id":"` + invoiceID + `","reference_id":"` + refundReference + `","amount":40000,"currency":"IDR","reason":"DUPLICATE","metadata":{"reason":"Duplicate"}}`
 	if asked.body != want || asked.header.Get("idempotency-key") != refundReference {
 		t.Errorf("asked with the key %q for %s, want %s", asked.header.Get("idempotency-key"), asked.body, want)
@@ -123,16 +123,34 @@ func TestRefundReasons(t *testing.T) {
 		`"fraudulent"`: "FRAUDULENT", `"DUPLICATE"`: "DUPLICATE", `"Requested_By_Customer"`: "REQUESTED_BY_CUSTOMER",
 		`"cancellation"`: "CANCELLATION", `"others"`: "OTHERS", `"Too small"`: "OTHERS", `""`: "OTHERS",
 	} {
-		up := newStub(t, nil)
+		up := newStub(t, map[string]reply{"POST /refunds": {200, ours("SUCCEEDED", "")}, listRefunds: inList()})
 		call := refundCall(connect(t, up.url), 40000, invoiceID)
 		call.Body = json.RawMessage(`{"external_id":"INV/1","refund_id":"R/1","reason":` + words + `}`)
 		newAdapter().refund(t.Context(), call)
-		up.mu.Lock()
-		body := up.seen[0].body
-		up.mu.Unlock()
+		body := up.last(t, 2).body
 		said := strings.Contains(body, `"metadata":{"reason":`+words+`}`)
 		if !strings.Contains(body, `"reason":"`+want+`"`) || said != (words != `""`) {
 			t.Errorf("%s: asked %s", words, body)
+		}
+	}
+}
+
+// TestRefundThatIsMadeAlready: after a restore nobody here knows of it, and the upstream
+// promises nothing of a name that is used twice.
+func TestRefundThatIsMadeAlready(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		list reply
+		want sdk.Outcome
+	}{
+		"it is made":      {inList(aRefund("SUCCEEDED"), ours("SUCCEEDED", "")), sdk.Done},
+		"it has failed":   {inList(ours("FAILED", "")), sdk.Refused},
+		"nobody can tell": {reply{500, ""}, sdk.NotSent},
+	} {
+		up := newStub(t, map[string]reply{"POST /refunds": {200, ours("SUCCEEDED", "")}, listRefunds: c.list})
+		r := newAdapter().refund(t.Context(), refundCall(connect(t, up.url), 40000, invoiceID))
+		if r.Outcome != c.want || slices.ContainsFunc(up.asked(), func(asked string) bool { return strings.HasPrefix(asked, "POST") }) {
+			t.Errorf("%s: %+v after %v", name, r, up.asked())
 		}
 	}
 }
@@ -358,7 +376,11 @@ func TestRefundUnderFaults(t *testing.T) {
 // TestRefundTimesOut: a caller that stops waiting knows nothing.
 func TestRefundTimesOut(t *testing.T) {
 	t.Parallel()
-	base := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+	base := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			_, _ = io.WriteString(w, inList().body)
+			return
+		}
 		_, _ = io.Copy(io.Discard, r.Body) // so that the server notices when the caller is gone
 		<-r.Context().Done()
 	})

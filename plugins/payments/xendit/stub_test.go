@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -42,6 +43,9 @@ type stub struct {
 	seen []seen
 }
 
+// again is added to what is answered otherwise from the second time on.
+const again = " again"
+
 func newStub(t *testing.T, replies map[string]reply) *stub {
 	t.Helper()
 	s := &stub{}
@@ -51,9 +55,13 @@ func newStub(t *testing.T, replies map[string]reply) *stub {
 			t.Errorf("read the request: %v", err)
 		}
 		s.mu.Lock()
+		before := slices.ContainsFunc(s.seen, func(b seen) bool { return b.method == r.Method && b.uri == r.RequestURI })
 		s.seen = append(s.seen, seen{r.Method, r.RequestURI, string(body), r.Header.Clone()})
 		s.mu.Unlock()
 		answer, ok := replies[r.Method+" "+r.RequestURI]
+		if later, other := replies[r.Method+" "+r.RequestURI+again]; before && other {
+			answer = later
+		}
 		if !ok {
 			answer = reply{http.StatusNotFound, `{"error_code":"DATA_NOT_FOUND","message":"nothing here"}`}
 		}
@@ -84,12 +92,18 @@ func (s *stub) asked() []string {
 
 func (s *stub) only(t *testing.T) seen {
 	t.Helper()
+	return s.last(t, 1)
+}
+
+// last is the last one of so many requests.
+func (s *stub) last(t *testing.T, of int) seen {
+	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.seen) != 1 {
-		t.Fatalf("the upstream got %d requests, want 1", len(s.seen))
+	if len(s.seen) != of {
+		t.Fatalf("the upstream got %d requests, want %d", len(s.seen), of)
 	}
-	return s.seen[0]
+	return s.seen[of-1]
 }
 
 func newAdapter() *adapter { return &adapter{now: func() time.Time { return today }} }
