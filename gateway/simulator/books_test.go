@@ -74,6 +74,7 @@ type register struct {
 	known       []movement.AccountID // the same, in the order of their connections
 	pace        map[string]time.Duration
 	overridden  map[movement.ID]bool
+	overstated  map[string]bool           // things of which a provider once told more than had come
 	resubmitted map[movement.ID]time.Time // when operators have decided it
 	assigned    map[movement.ID]bool
 	resolved    map[movement.ID][]movement.Exception // by hand
@@ -90,7 +91,7 @@ func newRegister(bug Bug) *register {
 	b := &register{
 		catalog: sound(), holders: map[tenants.MerchantID]*tenants.Account{}, names: map[movement.ID]string{},
 		count: map[movement.ID]int{}, logged: map[movement.ID]int{}, accounts: map[movement.AccountID]string{}, pace: map[string]time.Duration{},
-		overridden: map[movement.ID]bool{}, resubmitted: map[movement.ID]time.Time{}, assigned: map[movement.ID]bool{}, resolved: map[movement.ID][]movement.Exception{}, ended: map[movement.ID]movement.State{},
+		overridden: map[movement.ID]bool{}, overstated: map[string]bool{}, resubmitted: map[movement.ID]time.Time{}, assigned: map[movement.ID]bool{}, resolved: map[movement.ID][]movement.Exception{}, ended: map[movement.ID]movement.State{},
 		attempts: map[movement.ID]map[int]bool{}, merchants: map[string]string{},
 		quotas: map[limit.Usage]*quota{},
 	}

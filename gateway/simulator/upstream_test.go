@@ -543,6 +543,7 @@ func (w *world) mistaken(u sdk.StatusUpdate) sdk.StatusUpdate {
 	switch w.rand.IntN(3) {
 	case 0:
 		u.Amount++
+		w.books.overstated[u.Reference] = true
 	case 1:
 		u.Currency = "USD"
 	case 2:
