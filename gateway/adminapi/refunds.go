@@ -9,10 +9,10 @@ import (
 
 // NewRefund gives a payment back. The same refund_id is the same refund, whoever says it.
 type NewRefund struct {
-	Movement string       `path:"movement" json:"-"` // the payment's id
-	RefundID string       `json:"refund_id"`
-	Amount   money.Amount `json:"amount,omitempty"` // all that is left unless given
-	Reason   string       `json:"reason"`           // 1 to 200 characters
+	Movement string        `path:"movement" json:"-"` // the payment's id
+	RefundID string        `json:"refund_id"`
+	Amount   *money.Amount `json:"amount,omitempty"` // all that is left unless given
+	Reason   string        `json:"reason"`           // 1 to 200 characters
 }
 
 // Refunded is what the merchant would have been answered, or that the refund waits.

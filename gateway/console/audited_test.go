@@ -22,6 +22,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -226,7 +227,13 @@ func (w *world) changes() map[string]func() audited {
 		"POST /admin/movements/{movement}/refund": func() audited {
 			m := w.transfers(0, nil)
 			return of(m.Owner.MerchantID, "payment.refund", func(a *adminapi.Client) error { // the entry comes before anything is found out
-				_, err := adminapi.RefundPayment.Call(ctx, a, adminapi.NewRefund{Movement: m.ID.String(), RefundID: "R-1", Reason: "why"})
+				order := adminapi.NewRefund{Movement: m.ID.String(), RefundID: "R-1", Reason: "why", Amount: new(money.Amount)}
+				_, err := adminapi.RefundPayment.Call(ctx, a, order)
+				if refused, ok := errors.AsType[*adminapi.Failure](err); !ok || refused.Status != http.StatusBadRequest {
+					return fmt.Errorf("nothing was given back, and all of it: %w", err)
+				}
+				order.Amount = nil
+				_, err = adminapi.RefundPayment.Call(ctx, a, order)
 				if refused, ok := errors.AsType[*adminapi.Failure](err); !ok || refused.Status != http.StatusNotFound {
 					return fmt.Errorf("a transfer was given back: %w", err)
 				}

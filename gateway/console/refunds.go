@@ -21,6 +21,8 @@ func (c *Console) refundPayment(x *call, wanted adminapi.NewRefund) (adminapi.Re
 		return adminapi.Refunded{}, fault.Invalid("reason", "must be given, without control characters")
 	case !plain(wanted.RefundID, 1, maxAnyID):
 		return adminapi.Refunded{}, fault.Invalid("refund_id", "must be given, without control characters")
+	case wanted.Amount != nil && *wanted.Amount < 1:
+		return adminapi.Refunded{}, fault.Invalid("amount", "must be 1 rupiah at least, or left out for all that is left")
 	}
 	m, err := c.deps.Movements.MovementByID(x.request.Context(), id)
 	if errors.Is(err, store.ErrNotFound) || err == nil && x.operator.Of != "" && m.Owner.MerchantID != string(x.operator.Of) {
@@ -30,14 +32,17 @@ func (c *Console) refundPayment(x *call, wanted adminapi.NewRefund) (adminapi.Re
 		return adminapi.Refunded{}, err
 	}
 	amount := "all that is left"
-	if wanted.Amount != 0 {
+	if wanted.Amount != nil {
 		amount = wanted.Amount.Format()
 	}
 	audit := x.audit("payment.refund", wanted.RefundID+" of "+m.ID.String()+", mode "+m.Owner.Mode+", "+amount+": "+wanted.Reason)
 	if err := c.deps.Merchants.NoteAudit(x.request.Context(), audit, tenants.MerchantID(m.Owner.MerchantID)); err != nil {
 		return adminapi.Refunded{}, err
 	}
-	order := kind.RefundOrder{Payment: m.ID, RefundID: wanted.RefundID, Amount: wanted.Amount, Reason: wanted.Reason, RequestID: x.id, AloneUpTo: c.access.Load().ApprovalAbove}
+	order := kind.RefundOrder{Payment: m.ID, RefundID: wanted.RefundID, Reason: wanted.Reason, RequestID: x.id, AloneUpTo: c.access.Load().ApprovalAbove}
+	if wanted.Amount != nil {
+		order.Amount = *wanted.Amount
+	}
 	if x.operator.Of == "" {
 		order.Operator = x.operator.Name
 	}

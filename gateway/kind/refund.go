@@ -107,7 +107,7 @@ func (k *Refund) Prepare(ctx context.Context, r lifecycle.Request, draft *moveme
 	case !payment.HasPaid():
 		return "", fault.Invalid(op.PaymentField(), "is "+made.Rules.Status(payment)+": only what was paid can be given back")
 	case !c.SameAccount(payment):
-		return "", fault.Invalid(op.PaymentField(), "was paid to another account at the provider than the one that is connected now: give it back there, and it is told as returned")
+		return "", fault.Invalid(op.PaymentField(), "can't be proven to have been paid to the account that is connected now: give it back at the provider, and it is told as returned")
 	}
 	most, left, err := k.left(ctx, payment)
 	if err != nil {
@@ -198,7 +198,7 @@ func (k *Refund) order(ctx context.Context, o RefundOrder) (RefundOrdered, error
 		return RefundOrdered{}, err
 	}
 	if o.Amount == 0 {
-		if _, o.Amount, err = k.left(ctx, payment); err != nil {
+		if o.Amount, err = k.all(ctx, payment, o.RefundID); err != nil {
 			return RefundOrdered{}, err
 		}
 	}
@@ -214,6 +214,9 @@ func (k *Refund) order(ctx context.Context, o RefundOrder) (RefundOrdered, error
 		if err != nil || !claim.Made() {
 			return RefundOrdered{Waiting: err == nil}, err
 		}
+		if claim.Amount != o.Amount { // a claim is made before anything is sent, and may be all that there is
+			return RefundOrdered{}, fault.Newf(fault.DuplicateReference, "This refund_id was claimed for %s rupiah before: another amount needs another refund_id.", claim.Amount)
+		}
 	}
 	id := tenants.Identity{Account: account, Mode: tenants.Mode(payment.Owner.Mode)}
 	request := lifecycle.Request{Identity: id, Operation: op, Body: body, RequestID: o.RequestID}
@@ -223,6 +226,20 @@ func (k *Refund) order(ctx context.Context, o RefundOrder) (RefundOrdered, error
 	answer, err := k.lifecycle.Run(ctx, request)
 	data, _ := answer.Data.(json.RawMessage) // kinds answer nothing else
 	return RefundOrdered{Data: data}, err
+}
+
+// all is how much a refund of all that is left gives back: what it gave back if it was ordered
+// before.
+func (k *Refund) all(ctx context.Context, payment movement.Movement, refundID string) (money.Amount, error) {
+	before, err := k.lifecycle.Store.MovementByKey(ctx, movement.Key{Owner: payment.Owner, Kind: manifest.Refund, Reference: refundID})
+	switch {
+	case err == nil && before.Counts():
+		return before.Amount, nil
+	case err != nil && !errors.Is(err, movement.ErrNotFound):
+		return 0, err
+	}
+	_, left, err := k.left(ctx, payment)
+	return left, err
 }
 
 // operationFor is the operation by which a payment is given back, nil for none.

@@ -618,6 +618,15 @@ func TestRefundByPeople(t *testing.T) {
 		if done, err := orders("ayu", "R3", 1_500, "again"); fault.From(err).Code != fault.DuplicateReference || done.Waiting {
 			t.Errorf("for another reason: %+v, %v", done, err)
 		}
+		if _, err := orders("ayu", "R6", 900, "not allowed"); fault.From(err).Code != fault.PolicyDenied {
+			t.Errorf("the policy refuses what was claimed: %v", err)
+		}
+		if done, err := orders("ayu", "R6", 2_500, "phoned"); fault.From(err).Code != fault.DuplicateReference || done.Waiting {
+			t.Errorf("more than was claimed: %+v, %v", done, err)
+		}
+		if done, err := orders("", "R1", 0, "sold out"); err != nil || !strings.Contains(string(done.Data), `"SUCCEEDED"`) {
+			t.Errorf("all that is left, again: %+v, %v", done, err)
+		}
 		gone(7_500)
 		if left, err := w.refunds.Refundable(t.Context(), w.stored("A")); err != nil || left != 2_500 {
 			t.Errorf("%v is left: %v", left, err)
@@ -625,7 +634,7 @@ func TestRefundByPeople(t *testing.T) {
 		if _, err := w.refunds.Order(t.Context(), kind.RefundOrder{Payment: movement.NewID(), RefundID: "R5", Reason: "why"}); fault.From(err).Code != fault.NotFound {
 			t.Errorf("no such payment: %v", err)
 		}
-		if want := []string{"R1 4000", "R2 2000", "R4 4000", "R3 1500", "R3 1500"}; !slices.Equal(asked, want) {
+		if want := []string{"R1 4000", "R2 2000", "R4 4000", "R3 1500", "R3 1500", "R6 900", "R1 4000"}; !slices.Equal(asked, want) {
 			t.Errorf("the policy was asked of %q, want %q", asked, want)
 		}
 	})

@@ -98,7 +98,7 @@ var undoable = map[string]string{
 	"callback secret finish mer_1 --mode live":                                         `{"mode":"live"}`,
 	"callback secret cancel mer_1 --mode live":                                         `{"mode":"live"}`,
 	"operator token revoke sari":                                                       `[]`,
-	"payment refund m-1 --amount 1000 --reason sold-out":                               `{"refund_id":"R"}`,
+	"payment refund m-1 --amount 1000 --reason sold-out --refund-id R":                 `{"refund_id":"R"}`,
 	"key rotate mer_1 k1 --overlap 0s":                                                 `{"key_id":"k2"}`,
 	"operator token rotate sari --overlap 0s":                                          `{"name":"sari"}`,
 }
@@ -138,6 +138,20 @@ func TestWhatCannotBeUndoneIsConfirmed(t *testing.T) {
 				t.Errorf("with --yes: exit code %d, asked %d times: %s", code, asked, said)
 			}
 		})
+	}
+}
+
+// TestARefundWithoutAnAnswerCanBeAskedForAgain: its drawn name is said before it is sent.
+func TestARefundWithoutAnAnswerCanBeAskedForAgain(t *testing.T) {
+	t.Parallel()
+	f := newConsole(t, http.StatusBadGateway, `<html>`)
+	code, p := run(t, f.environment(), "", "payment", "refund", "m-1", "--amount", "1000", "--reason", "sold out", "--yes")
+	var sent struct {
+		RefundID string `json:"refund_id"`
+	}
+	if err := json.Unmarshal([]byte(f.requests[0].body), &sent); err != nil || code == exitOK || sent.RefundID == "" ||
+		!strings.Contains(p.errors.String(), "--refund-id "+sent.RefundID) {
+		t.Errorf("exit code %d, sent %+v, said %s, %v", code, sent, p.errors.String(), err)
 	}
 }
 

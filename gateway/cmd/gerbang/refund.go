@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/google/uuid"
 
@@ -16,17 +17,17 @@ type paymentCommands struct {
 }
 
 type paymentRefund struct {
-	ID       string       `arg:"" name:"id" help:"The payment's id or upstream reference."`
-	Amount   money.Amount `placeholder:"RUPIAH" help:"Whole rupiah; all that is left unless given."`
-	Reason   string       `required:"" help:"Why, in 1 to 200 characters; kept in the audit, and told to the provider."`
-	RefundID string       `name:"refund-id" help:"Its own reference: the same again is the same refund. Drawn unless given."`
+	ID       string        `arg:"" name:"id" help:"The payment's id or upstream reference."`
+	Amount   *money.Amount `placeholder:"RUPIAH" help:"Whole rupiah; all that is left unless given."`
+	Reason   string        `required:"" help:"Why, in 1 to 200 characters; kept in the audit, and told to the provider."`
+	RefundID string        `name:"refund-id" help:"Its own reference: the same again is the same refund. Drawn unless given."`
 	confirmed
 }
 
 // Run orders the refund, and says whether another operator must confirm.
 func (c *paymentRefund) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	amount := "all that is left of "
-	if c.Amount != 0 {
+	if c.Amount != nil {
 		amount = c.Amount.Format() + " of "
 	}
 	if err := c.confirm(p, "Give back "+amount+c.ID+": what has gone back can't be called back"); err != nil {
@@ -34,6 +35,10 @@ func (c *paymentRefund) Run(ctx context.Context, p *program, admin *adminapi.Cli
 	}
 	if c.RefundID == "" {
 		c.RefundID = "operator-" + uuid.NewString()
+		// Before it is sent: whoever gets no answer asks again with it, and gives back once.
+		if _, err := fmt.Fprintf(p.err, "If no answer comes, say the same again with --refund-id %s: it is the same refund.\n", c.RefundID); err != nil {
+			return err
+		}
 	}
 	done, err := adminapi.RefundPayment.Call(ctx, admin, adminapi.NewRefund{Movement: c.ID, RefundID: c.RefundID, Amount: c.Amount, Reason: c.Reason})
 	if err != nil {

@@ -42,7 +42,7 @@ func (c *Console) refund(r *room) error {
 		return fault.Invalid("amount", "must be whole rupiah, in digits alone")
 	}
 	_, err = adminapi.RefundPayment.Call(r.Request.Context(), r.admin, adminapi.NewRefund{
-		Movement: m.ID.String(), RefundID: r.Form("refund_id"), Amount: amount, Reason: r.Form("reason"),
+		Movement: m.ID.String(), RefundID: r.Form("refund_id"), Amount: &amount, Reason: r.Form("reason"),
 	})
 	if err != nil {
 		return err

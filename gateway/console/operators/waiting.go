@@ -32,7 +32,7 @@ func (c *Console) confirmRefund(r *room) error {
 		return err
 	}
 	done, err := adminapi.RefundPayment.Call(r.Request.Context(), r.admin, adminapi.NewRefund{
-		Movement: r.Form("movement"), RefundID: r.Form("refund_id"), Amount: amount, Reason: r.Form("reason"),
+		Movement: r.Form("movement"), RefundID: r.Form("refund_id"), Amount: &amount, Reason: r.Form("reason"),
 	})
 	if err == nil && done.Waiting {
 		return r.Go("/waiting", "It waits until another operator says the same.")
