@@ -79,7 +79,7 @@ func gives(op *Operation, code fault.Code) bool {
 		return op.Rules.Reserves == movement.ReserveBalance
 	case fault.ProductUnavailable, fault.DestinationInvalid, fault.ProviderRejected:
 		return creates || asks
-	case fault.ProviderUnavailable, fault.ProviderTimeout:
+	case fault.ProviderUnavailable, fault.ProviderTimeout, fault.NoConnection:
 		return creates || asks || op.CancelOf != ""
 	case fault.AuthFailed, fault.MerchantSuspended, fault.ScopeMissing, fault.PolicyDenied, fault.InvalidRequest, fault.UnsupportedMediaType,
 		fault.PayloadTooLarge, fault.RateLimited, fault.QuotaExceeded, fault.Internal:

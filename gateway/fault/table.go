@@ -17,6 +17,7 @@ const (
 	PayloadTooLarge      Code = "PAYLOAD_TOO_LARGE"
 	DuplicateReference   Code = "DUPLICATE_REFERENCE"
 	DuplicateTransfer    Code = "DUPLICATE_TRANSFER"
+	NoConnection         Code = "NO_CONNECTION"
 	InProgress           Code = "IN_PROGRESS"
 	InsufficientBalance  Code = "INSUFFICIENT_BALANCE"
 	ProductUnavailable   Code = "PRODUCT_UNAVAILABLE"
@@ -76,6 +77,7 @@ var Table = []Row{
 	{PayloadTooLarge, 413, SentNo, RetryAfterChange, "The body is larger than 64 KiB."},
 	{DuplicateReference, 409, SentNo, RetryNever, "The reference was used before with a different request; errors names the fields that differ."},
 	{DuplicateTransfer, 409, SentNo, RetryAfterChange, "An equal transfer without a reference was made a moment ago; data names it. With an external_id it is another transfer."},
+	{NoConnection, 422, SentNo, RetryAfterChange, "Nobody has connected the merchant to a provider for this in this mode; the message says who can."},
 	{InProgress, 409, SentNo, RetryLater, "The same payment, collection or transfer is being created at this moment, or no free amount is left."},
 	{InsufficientBalance, 402, SentNo, RetryLater, "The prepaid balance is too low."},
 	{ProductUnavailable, 422, SentNo, RetryLater, "The product is switched off, or has no price that holds."},

@@ -522,7 +522,7 @@ func (l *Lifecycle) passOver(ctx context.Context, op *catalog.Operation, r Reque
 // weightOf orders the reasons to pass a provider over by how much they say.
 func weightOf(why error) int {
 	switch {
-	case errors.Is(why, ErrNotConnected):
+	case fault.From(why).Code == fault.NoConnection:
 		return 0
 	case fault.From(why).Code == fault.InvalidRequest:
 		return 1

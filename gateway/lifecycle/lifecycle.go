@@ -347,7 +347,13 @@ func (l *Lifecycle) Connected(ctx context.Context, op *catalog.Operation, accoun
 	case op.Manifest.Owner == manifest.OwnerPlatform:
 		return l.platform(ctx, op, mode)
 	}
-	return Sealed{}, fault.New(fault.ProviderUnavailable, "This merchant has no connection to the provider in this mode yet.").Because(ErrNotConnected)
+	return Sealed{}, unconnected(op.Provider, mode).Because(ErrNotConnected)
+}
+
+// unconnected is the error where a merchant has no account of its own at a provider.
+func unconnected(provider, mode string) *fault.Error {
+	return fault.Newf(fault.NoConnection, "No account of this merchant at the provider %s is connected in %s mode. "+
+		"An owner or developer of the merchant can connect one in the console, and so can the gateway's operator.", provider, mode)
 }
 
 // Connect opens the account that a merchant's operations use.
@@ -378,7 +384,7 @@ func (l *Lifecycle) Reconnect(ctx context.Context, op *catalog.Operation, m move
 	}
 	own, ok := account.Connection(tenants.Mode(m.Owner.Mode), tenants.Provider(m.Provider))
 	if !ok {
-		return Connection{}, fault.New(fault.ProviderUnavailable, "This merchant has no connection to the provider in this mode any more.")
+		return Connection{}, unconnected(m.Provider, m.Owner.Mode)
 	}
 	return l.Unseal(op, Sealed{own, manifest.OwnerMerchant})
 }
@@ -390,7 +396,7 @@ func (l *Lifecycle) platform(ctx context.Context, op *catalog.Operation, mode st
 	}
 	shared, ok := account.Connection(tenants.Mode(mode), tenants.Provider(op.Provider))
 	if !ok {
-		return Sealed{}, fault.New(fault.ProviderUnavailable, "The provider is not connected in this mode yet.")
+		return Sealed{}, fault.Newf(fault.NoConnection, "The platform's account at the provider %s is not connected in %s mode. The gateway's operator can connect it.", op.Provider, mode)
 	}
 	return Sealed{shared, manifest.OwnerPlatform}, nil
 }

@@ -167,7 +167,7 @@ func TestNotReady(t *testing.T) {
 				}
 				w.want(w.create("A", "amount", json.Number("10007")), "DUPLICATE_REFERENCE no never")
 				s := w.create("B")
-				w.want(s, "PROVIDER_UNAVAILABLE no later")
+				w.want(s, map[bool]string{true: notConnected, false: notSentLater}[name == "not connected"])
 				if wait := s.err.RetryAfter; (wait > 0) != (name == "breaker open") {
 					t.Errorf("retry after %v", wait)
 				}

@@ -23,6 +23,7 @@ const (
 	rejectedNever = "PROVIDER_REJECTED refused never"
 	unsentNever   = "PROVIDER_REJECTED no never" // of what was told to be pending
 	notSentLater  = "PROVIDER_UNAVAILABLE no later"
+	notConnected  = "NO_CONNECTION no after_change"
 	timedOut      = "PROVIDER_TIMEOUT unknown lookup_first"
 )
 

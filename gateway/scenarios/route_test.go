@@ -182,7 +182,8 @@ func TestProvidersArePassedOver(t *testing.T) {
 		"the second alone":           {func(r *routed) { down(r, other) }, "20001", "PENDING", provider},
 		"not connected":              {func(r *routed) { r.only(other) }, "10000", "PENDING", other},
 		"not connected, bounds":      {func(r *routed) { r.only(other) }, "20001", "INVALID_REQUEST no after_change", ""},
-		"none connected":             {func(r *routed) { r.only() }, "10000", "PROVIDER_UNAVAILABLE no later", ""},
+		"not connected, down":        {func(r *routed) { r.only(other); down(r, other) }, "10000", notSentLater, ""},
+		"none connected":             {func(r *routed) { r.only() }, "10000", notConnected, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -79,7 +79,7 @@ func TestTransferNotReady(t *testing.T) {
 		w.wantSame(w.create("A"), first, 1)
 		w.up.available = nil
 		w.account = w.merchant() // of another provider alone
-		w.want(w.create("B"), notSentLater)
+		w.want(w.create("B"), notConnected)
 		if len(w.up.quotes) != 1 {
 			w.Errorf("quoted %d times", len(w.up.quotes))
 		}

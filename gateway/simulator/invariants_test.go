@@ -525,7 +525,7 @@ func (w *world) checkAnswers(in *intent) {
 			if b.asked < a.heard || b.crashed {
 				continue
 			}
-			freed := b.err != nil && b.what == "create" && b.err.Code == fault.ProviderUnavailable && b.err.Sent == fault.SentNo && !strings.Contains(b.err.Message, "connect")
+			freed := b.err != nil && b.what == "create" && b.err.Code == fault.ProviderUnavailable && b.err.Sent == fault.SentNo
 			if freed || b.err != nil && b.err.Code == fault.NotFound {
 				w.violate("what was answered is never taken back", "%s was answered %s, then %s", name, a.data, b.err.Code)
 			}

@@ -146,6 +146,7 @@ var (
 	ProviderRejected    = Refusal{fault.ProviderRejected, fault.SentRefused, fault.RetryNever}
 	ProviderUnavailable = Refusal{fault.ProviderUnavailable, fault.SentNo, fault.RetryLater}
 	ProviderTimeout     = Refusal{fault.ProviderTimeout, fault.SentUnknown, fault.RetryLookupFirst}
+	NoConnection        = Refusal{fault.NoConnection, fault.SentNo, fault.RetryAfterChange}
 	NotFound            = Refusal{fault.NotFound, fault.SentNo, fault.RetryNever}
 	DuplicateReference  = Refusal{fault.DuplicateReference, fault.SentNo, fault.RetryNever}
 	DuplicateTransfer   = Refusal{fault.DuplicateTransfer, fault.SentNo, fault.RetryAfterChange}

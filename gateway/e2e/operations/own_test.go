@@ -160,7 +160,7 @@ func twoOfOnePath(t *testing.T, kurs string) {
 	d.Join(t, p)
 	s := d.NewShop(t, p, "growth")
 	s.Create(t, harness.Fields{"amount": 20001})
-	if a := s.Ask(t, "/kurs/rate", harness.Fields{"currency": "USD"}); !strings.Contains(a.Message, "no connection to the provider") {
+	if a := s.Ask(t, "/kurs/rate", harness.Fields{"currency": "USD"}); a.Code != fault.NoConnection {
 		t.Errorf("the first one: %s", a)
 	}
 	p.AwaitException(t, harness.ReadyWithin, movement.ReasonPlugin, "plugin tuka", "both offer /kurs/rate")
@@ -194,7 +194,7 @@ func newProviderIsApproved(t *testing.T, dir string) {
 	}
 	p.MustRun(t, "", nil, "plugin", "approve", filepath.Join(dir, "kurs"), "--untested", "--yes", "--activate")
 	harness.Await(t, harness.ReadyWithin, "the path of the new provider", described)
-	if a := ask(); !strings.Contains(a.Message, "no connection to the provider") {
+	if a := ask(); a.Code != fault.NoConnection {
 		t.Errorf("in force: %s", a)
 	}
 	p.MustRun(t, "", nil, "plugin", "remove", "kurs")
