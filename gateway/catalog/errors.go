@@ -228,7 +228,7 @@ func describeErrors() schemas {
 				"retry_at":        object{"type": "string", "format": "date-time", "description": "Set where waiting helps."},
 				"external_id":     text("The reference, where one was given or generated."),
 				"ref_id":          text("The reference, where one was given or generated."),
-				"remaining_quota": object{"type": "integer", "description": "0 with QUOTA_EXCEEDED."},
+				"remaining_quota": object{"type": "integer", "format": "int64", "description": "0 with QUOTA_EXCEEDED."},
 				"data": object{
 					"type": "object", "required": []any{"status", "created_at"},
 					"description": "Set with DUPLICATE_TRANSFER: the earlier transfer.",

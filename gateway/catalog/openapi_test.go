@@ -296,7 +296,7 @@ func TestOpenAPIHasNamesAndExamples(t *testing.T) {
 }
 
 // Generators of code take the document as it is: each constant and enumeration has a type,
-// and nothing has a default, of which some make something required.
+// amounts have 64 bits, and nothing has a default, of which some make something required.
 func TestOpenAPIForGenerators(t *testing.T) {
 	t.Parallel()
 	stranger := load(t, "../../plugins/examples/node/manifest.json")
@@ -342,6 +342,9 @@ func forGenerators(t *testing.T, at string, part any) (few int) {
 			if kind, is := part["type"].(string); !is || kind == "" {
 				t.Errorf("%s has no type: %v", at, part)
 			}
+		}
+		if most, bounded := part["maximum"].(float64); part["type"] == "integer" && !constant && (!bounded || most > 1<<31-1) && part["format"] != "int64" {
+			t.Errorf("%s fits into 32 bits for a generator", at)
 		}
 		if _, is := part["default"]; is {
 			t.Errorf("%s has a default", at)

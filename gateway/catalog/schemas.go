@@ -137,8 +137,9 @@ func readable(schema object) {
 }
 
 // plain says what generators of code take for granted: the type beside a constant or an
-// enumeration, without which they give up or make an any of it. A default goes into words,
-// since some generators require what has one, and only the gateway fills it in.
+// enumeration, without which they give up or make an any of it, and that an amount needs more
+// than 32 bits. A default goes into words, since some generators require what has one, and
+// only the gateway fills it in.
 func plain(schema object) {
 	values, _ := schema["enum"].([]any)
 	if value, is := schema["const"]; is {
@@ -146,6 +147,9 @@ func plain(schema object) {
 	}
 	if kind := kindOf(values); kind != "" && schema["type"] == nil {
 		schema["type"] = kind
+	}
+	if most, bounded := schema["maximum"].(float64); wholeNumber(schema["type"]) && schema["format"] == nil && (!bounded || most > math.MaxInt32) {
+		schema["format"] = "int64"
 	}
 	if value, is := schema["default"]; is {
 		text, _ := schema["description"].(string)
@@ -164,6 +168,12 @@ func plain(schema object) {
 			plain(inner)
 		}
 	}
+}
+
+// wholeNumber reports whether a schema's type is that of whole numbers, or null as well.
+func wholeNumber(kind any) bool {
+	several, _ := kind.([]any)
+	return kind == any("integer") || slices.Contains(several, any("integer"))
 }
 
 // kindOf is the JSON type that all values have, "" where they differ or there are none.
