@@ -1,6 +1,6 @@
-// Command generate writes the types and the calls of the merchants' clients, from the names
-// and schemas of the OpenAPI document. Values that are not known yet must stay readable,
-// and a reader should know each file at a glance: quicktype's types refuse unknown values of
+// Command generate writes the types and the calls of the merchants' clients, and a
+// collection for Postman, from the names and schemas of the OpenAPI document. Values that are
+// not known yet must stay readable, and a reader should know each file at a glance: quicktype's types refuse unknown values of
 // enumerations, carry the key in every request, and are renamed where names meet.
 package main
 
@@ -49,7 +49,12 @@ func Files(text []byte) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("types.go: %w", err)
 	}
+	collection, err := d.postman()
+	if err != nil {
+		return nil, err
+	}
 	return map[string][]byte{
+		"postman/gerbang.postman_collection.json": collection,
 		"types.go":                                 source,
 		"typescript/src/generated.ts":              []byte(m.typescript()),
 		"php/src/Generated.php":                    []byte(m.php()),
@@ -70,20 +75,35 @@ type schema struct {
 	Additional  json.RawMessage   `json:"additionalProperties"`
 }
 
-type content map[string]struct{ Schema schema }
-
-type operation struct {
-	ID          string `json:"operationId"`
-	Summary     string
-	Parameters  []struct{ Name string }
-	RequestBody *struct{ Content content }
-	Responses   map[string]struct{ Content content }
+type content map[string]struct {
+	Schema   schema
+	Examples map[string]struct {
+		Summary string
+		Value   json.RawMessage
+	}
 }
 
+type operation struct {
+	ID                   string `json:"operationId"`
+	Summary, Description string
+	Tags                 []string
+	Parameters           []struct{ Name string }
+	RequestBody          *struct{ Content content }
+	Responses            map[string]struct{ Content content }
+}
+
+// money reports whether an operation moves money: only such a one is told by callback.
+func (op *operation) money() bool {
+	return slices.ContainsFunc(op.Parameters, func(p struct{ Name string }) bool { return p.Name == "X-Callback-URL" })
+}
+
+type path struct{ Post *operation }
+
 type document struct {
-	Paths      map[string]struct{ Post *operation }
-	Webhooks   map[string]struct{ Post *operation }
-	Components struct{ Schemas map[string]schema }
+	Info            struct{ Title, Version, Description string }
+	Tags            []struct{ Name, Description string }
+	Paths, Webhooks map[string]path
+	Components      struct{ Schemas map[string]schema }
 }
 
 // field is a member of a type.
@@ -141,13 +161,10 @@ func (d document) model() model {
 		if op == nil {
 			continue
 		}
-		c := call{id: op.ID, path: path, about: op.Summary}
+		c := call{id: op.ID, path: path, about: op.Summary, money: op.money()}
 		c.data = op.Responses["200"].Content["application/json"].Schema.Properties["data"]
 		if request := named(op.RequestBody.Content["application/json"].Schema.Ref); known(request) {
 			c.request = request
-		}
-		for _, p := range op.Parameters {
-			c.money = c.money || p.Name == "X-Callback-URL"
 		}
 		m.calls = append(m.calls, c)
 	}

@@ -60,6 +60,10 @@ func pack(into string, clients []string) error {
 	builds := map[string]func(dir string) error{
 		"go":  func(dir string) error { return packGo(dir, into, "gerbang-merchant-go-"+version) },
 		"php": func(dir string) error { return archive(dir, into, "gerbang-merchant-php-"+version) },
+		"postman": func(dir string) error {
+			const collection = "gerbang.postman_collection.json"
+			return copyFile(filepath.Join(dir, collection), filepath.Join(into, collection))
+		},
 		"typescript": func(dir string) error {
 			if err := run(dir, "npm", "ci", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund"); err != nil {
 				return err
