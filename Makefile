@@ -32,7 +32,7 @@ SECOND  := ./plugins/midtrans
 PLUGINS := $(filter-out $(SECOND),$(patsubst %/main.go,./%,$(wildcard plugins/*/main.go)))
 SCRIPTS := .ci/run $(wildcard deploy/tools/*/*.sh)
 MODULES := deploy/tools/dialect deploy/tools/generate deploy/tools/river
-TOOLS   := deploy/tools/lint $(MODULES)
+TOOLS   := deploy/tools/lint deploy/tools/generators $(MODULES)
 
 # As many packages at a time as there are cores. On a busy machine a story of gateway/e2e
 # needs more than ten minutes. make lint vets all packages, tests with them.

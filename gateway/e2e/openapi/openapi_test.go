@@ -2,6 +2,7 @@ package openapi_test
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"io"
@@ -53,15 +54,68 @@ func TestDocument(t *testing.T) {
 	})
 	t.Run("types", func(t *testing.T) {
 		t.Parallel()
-		types := filepath.Join(t.TempDir(), "types.ts")
-		run(t, tools, "openapi-typescript", document, "--output", types)
-		run(t, tools, "tsc", "--noEmit", "--strict", "--noUncheckedIndexedAccess", "--exactOptionalPropertyTypes", types)
+		dir := generated(t, "openapi-typescript", text)
+		if err := os.Symlink(filepath.Join(tools, "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
+			t.Fatal(err)
+		}
+		run(t, tools, "openapi-typescript", document, "--output", filepath.Join(dir, "api.ts"))
+		run(t, tools, "tsc", "--project", dir)
+		pays(t, p, exec.CommandContext(t.Context(), "node", filepath.Join(dir, "main.js")))
+	})
+	t.Run("postman", func(t *testing.T) {
+		t.Parallel()
+		fromPostman(t, tools, p)
 	})
 	t.Run("proxy", func(t *testing.T) {
 		t.Parallel()
 		throughProxy(t, p, startProxy(t, tools, document, p.APIURL))
 		callbacksAsDescribed(t, p, text)
 	})
+}
+
+// fromPostman has Postman's own runner make every call of the collection that was made of the
+// document. Those fail that need a payment that was paid.
+func fromPostman(t *testing.T, tools string, p *harness.Program) {
+	t.Helper()
+	shop := p.Shop(harness.Small, "test")
+	came := filepath.Join(t.TempDir(), "came.json")
+	collection, err := filepath.Abs(filepath.Join(harness.Root, "sdk", "merchant", "postman", "gerbang.postman_collection.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, tools, "newman", "run", collection, "--env-var", "base_url="+p.APIURL, "--env-var", "key="+shop.Key, "--env-var", "merchant_id="+shop.MerchantID,
+		"--reporters", "json", "--reporter-json-export", came)
+	text, err := os.ReadFile(came)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told struct {
+		Run struct {
+			Executions []struct {
+				Item     struct{ Name string }
+				Response struct{ Code int }
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &told); err != nil {
+		t.Fatal(err)
+	}
+	fails := map[string]int{
+		"Give a payment back: All that is left":    http.StatusBadRequest,
+		"Give a payment back: A part of a payment": http.StatusBadRequest,
+		"Get the status of a refund":               http.StatusNotFound,
+	}
+	succeeded := 0
+	for _, e := range told.Run.Executions {
+		if want := cmp.Or(fails[e.Item.Name], http.StatusOK); e.Response.Code != want {
+			t.Errorf("%s is answered with %d, want %d", e.Item.Name, e.Response.Code, want)
+		} else if want == http.StatusOK {
+			succeeded++
+		}
+	}
+	if succeeded < 25 {
+		t.Errorf("only %d requests of the collection succeeded", succeeded)
+	}
 }
 
 // TestSwaggerUI: what is embedded is what npm has.
