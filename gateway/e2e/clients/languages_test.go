@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
+	"github.com/seed-f006e74d/gerbang/gateway/tier"
 	"github.com/seed-f006e74d/gerbang/sdk/merchant"
 )
 
@@ -307,5 +308,12 @@ func inPython(t *testing.T) client {
 	write(t, filepath.Join(dir, "pay.py"), programs[0])
 	write(t, filepath.Join(dir, "callback.py"), programs[1])
 	put(t, dir, "run.py")
+	t.Run("types", func(t *testing.T) {
+		t.Parallel()
+		tier.Long(t, "pyright judges the types, which change with the document alone")
+		pyright := filepath.Join(absolute(t, harness.NodeTools(t)), "node_modules", ".bin", "pyright")
+		write(t, filepath.Join(dir, "pyrightconfig.json"), []byte(`{"typeCheckingMode": "strict", "venvPath": ".", "venv": ".venv"}`))
+		command(t, dir, pyright, "pay.py", "callback.py", absolute(t, filepath.Join(sources, "python", "src")))
+	})
 	return interpreted(dir, "run.py", map[string][]string{"pay": {"pay.py"}, "callback": {"callback.py"}}, filepath.Join(dir, ".venv", "bin", "python"), "-W", "error")
 }

@@ -8,7 +8,13 @@ import json
 import re
 import time
 from dataclasses import dataclass
-from typing import Any, Mapping
+from typing import Any, Iterable, Protocol
+
+
+class Headers(Protocol):
+    """The headers of a request, as every framework has them."""
+
+    def items(self) -> Iterable[tuple[str, str]]: ...
 
 
 @dataclass(frozen=True)
@@ -27,7 +33,7 @@ class CallbackError(Exception):
         super().__init__("the callback is not verified")
 
 
-def verify_callback(headers: Mapping[str, str], body: bytes, *secrets: str) -> Callback:
+def verify_callback(headers: Headers, body: bytes, *secrets: str) -> Callback:
     """Checks the Standard Webhooks signature of the received bytes, by any of the secrets:
     two while a secret is rotated."""
     told = {name.lower(): value for name, value in headers.items()}

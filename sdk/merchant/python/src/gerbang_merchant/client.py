@@ -8,7 +8,7 @@ import urllib.request
 import uuid
 from datetime import datetime, timezone
 from email.message import Message
-from typing import Any, Mapping
+from typing import Any, Mapping, cast
 
 from .generated import Error, Operations, Result
 
@@ -113,11 +113,12 @@ class Client(Operations):
         request = urllib.request.Request(self._base_url + path, body, headers, method="POST")
         with self._opener.open(request, timeout=self._timeout) as response:
             text = response.read()
-            try:
-                answer = json.loads(text)
-            except ValueError:
-                answer = None
-            return response.status, response.headers, answer if isinstance(answer, dict) else {}
+        answer: Any = None
+        try:
+            answer = json.loads(text)
+        except ValueError:
+            pass
+        return response.status, response.headers, cast(dict[str, Any], answer) if isinstance(answer, dict) else {}
 
 
 def _helps(failure: GerbangError, told: Message, attempt: int) -> float:
