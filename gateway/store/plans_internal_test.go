@@ -305,7 +305,7 @@ func TestAttemptsGoByTheKey(t *testing.T) {
 	if dbtest.Engine(t) != database.PostgreSQL {
 		t.Skip("reads PostgreSQL's plans")
 	}
-	const waiting, attempts = 50_000, 128
+	const waiting, attempts = 20_000, 128
 	x := &explainer{conn: fill(t, 0)}
 	if _, err := x.conn.Exec(t.Context(), filled["callbacks"], waiting); err != nil {
 		t.Fatal(err)
