@@ -280,7 +280,7 @@ func TestWhatCantBeRefunded(t *testing.T) {
 		"one of another account": {func(w *world) {
 			paidFor(w)
 			w.account = w.connects(w.account.ID(), `{}`, 2)
-		}, fault.InvalidRequest, []string{"external_id"}, "another account"},
+		}, fault.InvalidRequest, []string{"external_id"}, "the account that is connected now"},
 		"one that was charged back": {func(w *world) {
 			m := paidFor(w)
 			w.hear(returning(m, sdk.StatusUnknown, sdk.Return{ID: "cb-1", Sort: sdk.ReturnChargeback, Amount: m.Amount}))
