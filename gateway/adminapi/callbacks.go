@@ -1,19 +1,27 @@
 package adminapi
 
 import (
-	"context"
 	"encoding/json"
-	"net/http"
 	"time"
 )
 
 // CallbackFilter says which callbacks to list. Everything but the mode may be left
 // out.
 type CallbackFilter struct {
-	Mode, State  string
-	Since, Until time.Time
-	After        string // the last event of the page before, whose time is Until
-	Limit        int
+	Merchant string    `path:"merchant" arg:"" help:"The merchant's id."`
+	Mode     string    `query:"mode" required:"" enum:"live,test" help:"live or test."`
+	State    string    `query:"state" enum:",waiting,delivered,gone,dead,none" default:"" help:"waiting, delivered, gone, dead or none; all unless given."`
+	Since    time.Time `query:"since" placeholder:"TIME" help:"Only those made from this time on, such as 2026-01-02T03:04:05Z."`
+	Until    time.Time `query:"until" placeholder:"TIME" help:"Only those made before this time."`
+	After    string    `query:"after" kong:"-"` // the last event of the page before, whose time is Until
+	Limit    int       `query:"limit" default:"100" help:"At most so many (${default}, 1000 at most)."`
+}
+
+// CallbackID names a callback event.
+type CallbackID struct {
+	Merchant string `path:"merchant" arg:"" help:"The merchant's id."`
+	Event    string `path:"event" arg:"" help:"The event's id: webhook-id."`
+	Mode     string `query:"mode" required:"" enum:"live,test" help:"live or test."`
 }
 
 // CallbackSetup is where callbacks of a mode go and how they are signed. A rotation
@@ -27,14 +35,16 @@ type CallbackSetup struct {
 
 // CallbackURL sets a merchant's default URL; "" clears it.
 type CallbackURL struct {
-	Mode string  `json:"mode"`
-	URL  *string `json:"url"`
+	Merchant string  `path:"merchant" json:"-"`
+	Mode     string  `json:"mode"`
+	URL      *string `json:"url"`
 }
 
 // SecretChange is a step of a rotation of the callback secret.
 type SecretChange struct {
-	Mode   string `json:"mode"`
-	Action string `json:"action"` // rotate, switch, finish or cancel
+	Action   string `json:"action" name:"step" arg:"" enum:"rotate,switch,finish,cancel" help:"rotate makes the next secret, shown this once: webhook-signature carries both from now on. switch signs X-Svc-Signature with the next. finish makes the next the only one. cancel drops the next."`
+	Merchant string `path:"merchant" json:"-" arg:"" help:"The merchant's id."`
+	Mode     string `json:"mode" required:"" enum:"live,test" help:"live or test."`
 }
 
 // ChangedSecret is the setup after a step of a rotation. The first step shows the
@@ -75,11 +85,12 @@ type CallbackAttempt struct {
 // ResendOrder names the callbacks to send again: one event, or those of a span of
 // time whose delivery has ended.
 type ResendOrder struct {
-	Mode    string     `json:"mode"`
-	EventID string     `json:"event_id,omitempty"`
-	Since   *time.Time `json:"since,omitempty"`  // required for a span, unless failed
-	Until   *time.Time `json:"until,omitempty"`  // now unless given
-	Failed  bool       `json:"failed,omitempty"` // only those that failed
+	Merchant string     `path:"merchant" json:"-"`
+	Mode     string     `json:"mode"`
+	EventID  string     `json:"event_id,omitempty"`
+	Since    *time.Time `json:"since,omitempty"`  // required for a span, unless failed
+	Until    *time.Time `json:"until,omitempty"`  // now unless given
+	Failed   bool       `json:"failed,omitempty"` // only those that failed
 }
 
 // Resent is how many callbacks are sent again. Until is there where one request was
@@ -92,8 +103,9 @@ type Resent struct {
 // TestOrder asks for a test callback, to the merchant's default URL unless
 // another is given.
 type TestOrder struct {
-	Mode string `json:"mode"`
-	URL  string `json:"url,omitempty"`
+	Merchant string `path:"merchant" json:"-" arg:"" help:"The merchant's id."`
+	Mode     string `json:"mode" required:"" enum:"live,test" help:"live or test."`
+	URL      string `json:"url,omitempty" name:"url" help:"The receiver; the merchant's default URL unless given."`
 }
 
 // SentTest is a test callback that was made and is due now.
@@ -102,33 +114,20 @@ type SentTest struct {
 	URL     string `json:"url"`
 }
 
-// Callbacks lists callbacks of a merchant, the newest first.
-func (c *Client) Callbacks(ctx context.Context, merchantID string, f CallbackFilter) ([]Callback, error) {
-	query := params("mode", f.Mode, "state", f.State, "since", timeText(f.Since), "until", timeText(f.Until), "after", f.After, "limit", number(f.Limit))
-	return get[[]Callback](ctx, c, merchantPath(merchantID, "callbacks")+query)
-}
-
-// Callback shows a callback with its body and every attempt.
-func (c *Client) Callback(ctx context.Context, merchantID, mode, eventID string) (Callback, error) {
-	return get[Callback](ctx, c, merchantPath(merchantID, "callbacks", eventID)+params("mode", mode))
-}
-
-// ResendCallbacks sends callbacks again, under the ids they had.
-func (c *Client) ResendCallbacks(ctx context.Context, merchantID string, order ResendOrder) (Resent, error) {
-	return post[Resent](ctx, c, merchantPath(merchantID, "callbacks", "resend"), order)
-}
-
-// TestCallback sends a test callback.
-func (c *Client) TestCallback(ctx context.Context, merchantID string, order TestOrder) (SentTest, error) {
-	return post[SentTest](ctx, c, merchantPath(merchantID, "callbacks", "test"), order)
-}
-
-// SetCallbackURL sets the default URL of callbacks; "" clears it.
-func (c *Client) SetCallbackURL(ctx context.Context, merchantID, mode, receiver string) (CallbackSetup, error) {
-	return do[CallbackSetup](ctx, c, http.MethodPut, merchantPath(merchantID, "callbacks", "url"), CallbackURL{Mode: mode, URL: &receiver})
-}
-
-// ChangeCallbackSecret takes a step of a rotation of the callback secret.
-func (c *Client) ChangeCallbackSecret(ctx context.Context, merchantID string, change SecretChange) (ChangedSecret, error) {
-	return post[ChangedSecret](ctx, c, merchantPath(merchantID, "callbacks", "secret"), change)
-}
+// The acts on callbacks.
+var (
+	ListCallbacks = Endpoint[CallbackFilter, []Callback]{Act{Route: "GET /admin/merchants/{merchant}/callbacks", Takes: Read, Text: "List a merchant's callbacks, the newest first."}}
+	ShowCallback  = Endpoint[CallbackID, Callback]{Act{
+		Route: "GET /admin/merchants/{merchant}/callbacks/{event}", Takes: Read, Text: "Show a callback with its body and every attempt.",
+	}}
+	ResendCallbacks = Endpoint[ResendOrder, Resent]{Act{
+		Route: "POST /admin/merchants/{merchant}/callbacks/resend", Takes: SendCallbacks, Text: "Send callbacks again, under the ids they had.",
+	}}
+	TestCallback   = Endpoint[TestOrder, SentTest]{Act{Route: "POST /admin/merchants/{merchant}/callbacks/test", Takes: SendCallbacks, Text: "Send a test callback."}}
+	SetCallbackURL = Endpoint[CallbackURL, CallbackSetup]{Act{
+		Route: "PUT /admin/merchants/{merchant}/callbacks/url", Takes: Administer, Text: "Set the default URL of callbacks, or clear it.",
+	}}
+	ChangeCallbackSecret = Endpoint[SecretChange, ChangedSecret]{Act{
+		Route: "POST /admin/merchants/{merchant}/callbacks/secret", Takes: Administer, Text: "Take a step of a rotation of the callback secret.",
+	}}
+)

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -128,72 +127,10 @@ func (c *Client) identify(request *http.Request) {
 	}
 }
 
-// do sends a request and reads the data of its answer.
-func do[T any](ctx context.Context, c *Client, method, path string, body any) (T, error) {
-	var data T
-	status, answer, err := c.send(ctx, method, path, body)
-	if err != nil {
-		return data, err
-	}
-	if status != http.StatusOK {
-		return data, c.refused(status, answer)
-	}
-	if err := json.Unmarshal(answer, &struct {
-		Data *T `json:"data"`
-	}{&data}); err != nil {
-		return data, fmt.Errorf("read the console's answer: %w", err)
-	}
-	return data, nil
-}
-
-func get[T any](ctx context.Context, c *Client, path string) (T, error) {
-	return do[T](ctx, c, http.MethodGet, path, nil)
-}
-
-func post[T any](ctx context.Context, c *Client, path string, body any) (T, error) {
-	return do[T](ctx, c, http.MethodPost, path, body)
-}
-
 func (c *Client) refused(status int, answer []byte) error {
 	failure := &Failure{Status: status}
 	if err := json.Unmarshal(answer, &failure.Envelope); err != nil {
 		failure.Envelope = fault.Envelope{} // not the console's own words
 	}
 	return failure
-}
-
-func merchantPath(id string, rest ...string) string {
-	path := "/admin/merchants/" + url.PathEscape(id)
-	for _, part := range rest {
-		path += "/" + url.PathEscape(part)
-	}
-	return path
-}
-
-// params is a query of names and values, without those whose value is empty.
-func params(pairs ...string) string {
-	query := url.Values{}
-	for i := 0; i < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			query.Set(pairs[i], pairs[i+1])
-		}
-	}
-	if len(query) == 0 {
-		return ""
-	}
-	return "?" + query.Encode()
-}
-
-func timeText(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.Format(time.RFC3339Nano)
-}
-
-func number(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.Itoa(n)
 }

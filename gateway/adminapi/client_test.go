@@ -37,20 +37,23 @@ func TestClientAsksOnlyForWhatIsGiven(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC)
 	for want, ask := range map[string]func() error{
 		"GET /admin/merchants/a%2Fb/balance?mode=live Bearer " + token: func() error {
-			_, err := client.Balance(t.Context(), "a/b", "live", time.Time{})
+			_, err := adminapi.ShowBalance.Call(t.Context(), client, adminapi.BalanceQuery{Merchant: "a/b", Mode: "live"})
 			return err
 		},
 		"GET /admin/merchants/m/balance?at=2026-01-02T03%3A04%3A05.0000006Z&mode=test Bearer " + token: func() error {
-			_, err := client.Balance(t.Context(), "m", "test", at)
+			_, err := adminapi.ShowBalance.Call(t.Context(), client, adminapi.BalanceQuery{Merchant: "m", Mode: "test", At: at})
 			return err
 		},
 		"GET /admin/merchants/m/account-statement?after=n+1&limit=5&mode=live Bearer " + token: func() error {
-			_, err := client.AccountStatement(t.Context(), "m", adminapi.AccountStatementFilter{Mode: "live", After: "n 1", Limit: 5})
+			_, err := adminapi.ListAccountStatement.Call(t.Context(), client, adminapi.AccountStatementFilter{Merchant: "m", Mode: "live", After: "n 1", Limit: 5})
 			return err
 		},
-		"GET /admin/merchants?limit=0 Bearer " + token: func() error { _, err := client.Merchants(t.Context(), "", 0); return err },
+		"GET /admin/merchants Bearer " + token: func() error {
+			_, err := adminapi.ListMerchants.Call(t.Context(), client, adminapi.MerchantFilter{})
+			return err
+		},
 		"POST /admin/movements/m-1/override Bearer " + token + ` {"as":"failed","reason":"r"}`: func() error {
-			_, err := client.Override(t.Context(), "m-1", adminapi.NewOverride{As: "failed", Reason: "r"})
+			_, err := adminapi.OverrideMovement.Call(t.Context(), client, adminapi.NewOverride{Movement: "m-1", As: "failed", Reason: "r"})
 			return err
 		},
 	} {
@@ -80,14 +83,14 @@ func TestClientFailures(t *testing.T) {
 			"The request is invalid: a is required.\n  b is wrong", fault.InvalidRequest},
 	} {
 		client, _ := answers(t, c.status, c.body)
-		_, err := client.Plugins(t.Context())
+		_, err := adminapi.ListPlugins.Call(t.Context(), client, adminapi.None{})
 		failure, ok := errors.AsType[*adminapi.Failure](err)
 		if !ok || failure.Status != c.status || failure.Code != c.code || failure.Error() != c.want {
 			t.Errorf("%d %s: %+v, %v", c.status, c.body, failure, err)
 		}
 	}
 	client, _ := answers(t, http.StatusOK, "no JSON")
-	if _, err := client.Plugins(t.Context()); err == nil || !strings.Contains(err.Error(), "read the console's answer") {
+	if _, err := adminapi.ListPlugins.Call(t.Context(), client, adminapi.None{}); err == nil || !strings.Contains(err.Error(), "read the console's answer") {
 		t.Errorf("an answer that is no JSON: %v", err)
 	}
 }

@@ -26,6 +26,8 @@ type Act struct {
 	Text  string     // what it does, as a sentence
 
 	Platform bool // platform has it, too, where the path names a merchant
+	Large    bool // its body may be as large as MaxPolicy
+	Slow     bool // a Client waits an hour for it
 }
 
 // Permission is what an act takes of an operator's role.
@@ -82,6 +84,11 @@ func (c *Client) call(ctx context.Context, a Act, in reflect.Value) ([]byte, err
 	if method != http.MethodGet {
 		body = in.Interface()
 	}
+	if a.Slow {
+		patient := *c
+		patient.http.Timeout = time.Hour
+		c = &patient
+	}
 	status, answer, err := c.send(ctx, method, path, body)
 	if err == nil && status != http.StatusOK {
 		err = c.refused(status, answer)
@@ -132,7 +139,11 @@ func readQuery(field reflect.Value, name, text string) error {
 		}
 		*to = n
 	case *bool:
-		*to = text == "true"
+		is, err := strconv.ParseBool(text)
+		if err != nil {
+			return fault.Invalid(name, "must be true or false")
+		}
+		*to = is
 	default:
 		field.SetString(text)
 	}

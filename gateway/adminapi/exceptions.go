@@ -1,7 +1,6 @@
 package adminapi
 
 import (
-	"context"
 	"time"
 )
 
@@ -34,13 +33,13 @@ type Resolution struct {
 	Resolution string `json:"resolution"` // 1 to 500 characters
 }
 
-// Exceptions lists the open exceptions, the newest first, at most a thousand.
-func (c *Client) Exceptions(ctx context.Context) ([]Exception, error) {
-	return get[[]Exception](ctx, c, "/admin/exceptions"+params("limit", number(MostListed)))
+// ExceptionFilter bounds the list of exceptions.
+type ExceptionFilter struct {
+	Limit int `query:"limit"`
 }
 
-// ResolveException takes an exception off the list.
-func (c *Client) ResolveException(ctx context.Context, r Resolution) error {
-	_, err := post[struct{}](ctx, c, "/admin/exceptions/resolve", r)
-	return err
-}
+// The acts on exceptions.
+var (
+	ListExceptions   = Endpoint[ExceptionFilter, []Exception]{Act{Route: "GET /admin/exceptions", Takes: Read, Text: "List the open exceptions, the newest first."}}
+	ResolveException = Endpoint[Resolution, None]{Act{Route: "POST /admin/exceptions/resolve", Takes: Resolve, Text: "Take an exception off the list."}}
+)

@@ -103,8 +103,3 @@ func (c *Client) Ready(ctx context.Context) error {
 	}
 	return fmt.Errorf("the gateway is not ready: %s", strings.Join(failing, ", "))
 }
-
-// Plugins lists the plugins with their condition.
-func (c *Client) Plugins(ctx context.Context) ([]Plugin, error) {
-	return get[[]Plugin](ctx, c, "/admin/plugins")
-}

@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// TryOnPast is answered line by line, so that Client.Impact calls it.
+var TryOnPast = Act{Route: "POST /admin/policy/impact", Takes: ChangePolicy, Large: true, Text: "Try a policy, or a change of a merchant, on the past."}
+
 // NewImpact is what is to be tried on the past: a policy by its version or its files, or a change of a merchant under the
 // policy in force.
 type NewImpact struct {

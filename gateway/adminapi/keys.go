@@ -1,10 +1,7 @@
 package adminapi
 
 import (
-	"context"
 	"encoding/json"
-	"net/http"
-	"net/url"
 	"time"
 )
 
@@ -23,9 +20,10 @@ type Key struct {
 // NewKey asks for a key. Without scopes it has all, and without addresses it may
 // come from everywhere.
 type NewKey struct {
-	Mode   string   `json:"mode"`
-	Scopes []string `json:"scopes,omitempty"`
-	IPs    []string `json:"ips,omitempty"`
+	Merchant string   `path:"merchant" json:"-" arg:"" help:"The merchant's id."`
+	Mode     string   `json:"mode" required:"" enum:"live,test" help:"live or test."`
+	Scopes   []string `json:"scopes,omitempty" name:"scope" help:"read, collect, order or transfer; all unless given."`
+	IPs      []string `json:"ips,omitempty" name:"ip" help:"Address or prefix that may use the key; all unless given."`
 }
 
 // CreatedKey is a new key with its secret, which is shown this once.
@@ -35,10 +33,24 @@ type CreatedKey struct {
 	SecretKey string `json:"secret_key"`
 }
 
-// Rotation replaces a key. The old one is valid for the overlap, "24h" unless
+// KeyRotation replaces a merchant's key. The old one is valid for the overlap, "24h" unless
 // given; "0s" ends it now and "720h" is the most.
-type Rotation struct {
-	Overlap string `json:"overlap,omitempty"` // a Go duration
+type KeyRotation struct {
+	Merchant string `path:"merchant" json:"-"`
+	Key      string `path:"key" json:"-"`
+	Overlap  string `json:"overlap,omitempty"` // a Go duration
+}
+
+// KeyRevocation ends a merchant's key.
+type KeyRevocation struct {
+	Merchant string `path:"merchant" json:"-" arg:"" help:"The merchant's id."`
+	Key      string `path:"key" json:"-" arg:"" help:"The key's id."`
+	Reason   string `json:"reason,omitempty" help:"Why; kept in the audit."`
+}
+
+// ProviderName names a provider.
+type ProviderName struct {
+	Provider string `path:"provider" json:"-" arg:"" help:"The provider's name."`
 }
 
 // ConnectionSpec asks to store an account at a provider: a merchant's own, or the
@@ -46,6 +58,8 @@ type Rotation struct {
 // when the provider can't be asked about them. Those that it refuses are never
 // stored.
 type ConnectionSpec struct {
+	Merchant    string          `path:"merchant" json:"-"`
+	Provider    string          `path:"provider" json:"-"`
 	Mode        string          `json:"mode"`
 	Owner       string          `json:"owner,omitempty"` // merchant or platform; checked where given
 	Unverified  bool            `json:"unverified,omitempty"`
@@ -69,33 +83,15 @@ type Connection struct {
 	Fields []string `json:"fields,omitempty"`
 }
 
-// CreateKey makes another key of a merchant.
-func (c *Client) CreateKey(ctx context.Context, merchantID string, k NewKey) (CreatedKey, error) {
-	return post[CreatedKey](ctx, c, merchantPath(merchantID, "keys"), k)
-}
-
-// RotateKey replaces a key by a new one.
-func (c *Client) RotateKey(ctx context.Context, merchantID, keyID string, r Rotation) (CreatedKey, error) {
-	return post[CreatedKey](ctx, c, merchantPath(merchantID, "keys", keyID, "rotate"), r)
-}
-
-// RevokeKey ends a key now.
-func (c *Client) RevokeKey(ctx context.Context, merchantID, keyID, reason string) (Key, error) {
-	return post[Key](ctx, c, merchantPath(merchantID, "keys", keyID, "revoke"), Reason{Reason: reason})
-}
-
 // ConnectionRemoval says which connection is removed, and why.
 type ConnectionRemoval struct {
-	Mode   string `json:"mode"`
-	Reason string `json:"reason,omitempty"`
+	Merchant string `path:"merchant" json:"-"`
+	Provider string `path:"provider" json:"-"`
+	Mode     string `json:"mode"`
+	Reason   string `json:"reason,omitempty"`
 	// LeaveOpen removes it also where movements are open on it. Else that is refused, with
 	// their number.
 	LeaveOpen bool `json:"leave_open,omitempty"`
-}
-
-// RemoveConnection forgets a paused connection.
-func (c *Client) RemoveConnection(ctx context.Context, merchantID, provider string, r ConnectionRemoval) (Merchant, error) {
-	return post[Merchant](ctx, c, merchantPath(merchantID, "connections", provider, "remove"), r)
 }
 
 // ConnectionField is what a provider asks for in the credentials of an account.
@@ -110,12 +106,20 @@ type ConnectionField struct {
 	Example     string   `json:"example,omitempty"` // as JSON
 }
 
-// ConnectionFields tells what a provider asks for, the required fields first.
-func (c *Client) ConnectionFields(ctx context.Context, provider string) ([]ConnectionField, error) {
-	return get[[]ConnectionField](ctx, c, "/admin/plugins/"+url.PathEscape(provider)+"/connection-fields")
-}
-
-// SetConnection stores an account at a provider.
-func (c *Client) SetConnection(ctx context.Context, merchantID, provider string, spec ConnectionSpec) (Connection, error) {
-	return do[Connection](ctx, c, http.MethodPut, merchantPath(merchantID, "connections", provider), spec)
-}
+// The acts on keys and connections.
+var (
+	CreateKey = Endpoint[NewKey, CreatedKey]{Act{Route: "POST /admin/merchants/{merchant}/keys", Takes: Administer, Text: "Make another key of a merchant."}}
+	RotateKey = Endpoint[KeyRotation, CreatedKey]{Act{
+		Route: "POST /admin/merchants/{merchant}/keys/{key}/rotate", Takes: Administer, Text: "Replace a key by a new one.",
+	}}
+	RevokeKey            = Endpoint[KeyRevocation, Key]{Act{Route: "POST /admin/merchants/{merchant}/keys/{key}/revoke", Takes: RevokeKeys, Text: "End a key now."}}
+	ListConnectionFields = Endpoint[ProviderName, []ConnectionField]{Act{
+		Route: "GET /admin/plugins/{provider}/connection-fields", Takes: Read, Text: "Tell what a provider asks for in credentials, the required fields first.",
+	}}
+	SetConnection = Endpoint[ConnectionSpec, Connection]{Act{
+		Route: "PUT /admin/merchants/{merchant}/connections/{provider}", Takes: Administer, Platform: true, Text: "Store an account at a provider.",
+	}}
+	RemoveConnection = Endpoint[ConnectionRemoval, Merchant]{Act{
+		Route: "POST /admin/merchants/{merchant}/connections/{provider}/remove", Takes: Administer, Platform: true, Text: "Forget a paused connection.",
+	}}
+)

@@ -28,6 +28,17 @@ type Reseal struct {
 	After string `json:"after,omitempty"`
 }
 
+// KeysetFilter asks for what stands with the accounts after one of them.
+type KeysetFilter struct {
+	After string `query:"after"`
+}
+
+// The acts on the keyset, account by account. Keyset and Reseal of a Client go through all of them.
+var (
+	ShowKeyset   = Endpoint[KeysetFilter, KeysetPage]{Act{Route: "GET /admin/keyset", Takes: Read, Text: "List the keys in force, and count what each has sealed."}}
+	ResealKeyset = Endpoint[Reseal, ResealPage]{Act{Route: "POST /admin/keyset/reseal", Takes: Administer, Text: "Seal anew what older keys have sealed."}}
+)
+
 // ResealPage is what was sealed anew with the primary key among some accounts: in
 // connections, callback secrets, and the platform's key of names.
 type ResealPage struct {
@@ -53,7 +64,7 @@ func (c *Client) Keyset(ctx context.Context) ([]KeyUse, error) {
 	var keys []KeyUse
 	place := map[uint32]int{}
 	for after := ""; ; {
-		page, err := get[KeysetPage](ctx, c, "/admin/keyset"+params("after", after))
+		page, err := ShowKeyset.Call(ctx, c, KeysetFilter{After: after})
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +89,7 @@ func (c *Client) Keyset(ctx context.Context) ([]KeyUse, error) {
 func (c *Client) Reseal(ctx context.Context) (ResealPage, error) {
 	var all ResealPage
 	for after := ""; ; {
-		page, err := post[ResealPage](ctx, c, "/admin/keyset/reseal", Reseal{After: after})
+		page, err := ResealKeyset.Call(ctx, c, Reseal{After: after})
 		if err != nil {
 			return all, err
 		}

@@ -1,23 +1,38 @@
 package adminapi
 
 import (
-	"context"
 	"strconv"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
-// checkTimeout is for a check of the ledger, which reads all of it.
-const checkTimeout = time.Hour
-
 // AccountStatementFilter says which part of an account statement to read.
 // Everything but the mode may be left out.
 type AccountStatementFilter struct {
-	Mode     string
-	From, To time.Time
-	After    string // the next of the page before
-	Limit    int
+	Merchant string    `path:"merchant" arg:"" help:"The merchant's id."`
+	Mode     string    `query:"mode" enum:"live,test" default:"live" help:"live or test (${default})."`
+	From     time.Time `query:"from" placeholder:"TIME" help:"Only from this time on, such as 2026-01-02T03:04:05Z."`
+	To       time.Time `query:"to" placeholder:"TIME" help:"Only before this time."`
+	After    string    `query:"after" kong:"-"` // the next of the page before
+	Limit    int       `query:"limit" kong:"-"`
+}
+
+// BalanceQuery says whose balance to show, and when.
+type BalanceQuery struct {
+	Merchant string    `path:"merchant" arg:"" optional:"" default:"platform" help:"The merchant's id, or platform (${default})."`
+	Mode     string    `query:"mode" enum:"live,test" default:"live" help:"live or test (${default})."`
+	At       time.Time `query:"at" placeholder:"TIME" help:"At this time, such as 2026-01-02T03:04:05Z; now unless given."`
+}
+
+// AdjustmentFilter bounds the list of credits and debits that wait.
+type AdjustmentFilter struct {
+	Limit int `query:"limit"`
+}
+
+// LedgerScope is which part of the ledger is checked: all since the last day that a check has verified, or from the beginning.
+type LedgerScope struct {
+	Full bool `query:"full" help:"From the beginning, also where an earlier check has verified something."`
 }
 
 // Rupiah is a balance or a change of one, in whole rupiah. Unlike an amount in a
@@ -30,6 +45,7 @@ func (r Rupiah) String() string { return strconv.FormatInt(int64(r), 10) }
 // NewAdjustment asks for a credit or debit by hand. Merchant, mode and reference
 // identify it: the same again changes nothing.
 type NewAdjustment struct {
+	Merchant  string       `path:"merchant" json:"-"`
 	Mode      string       `json:"mode,omitempty"` // live unless given
 	Amount    money.Amount `json:"amount"`         // whole rupiah, at least 1
 	Reason    string       `json:"reason"`         // 1 to 500 characters
@@ -125,52 +141,22 @@ type AccountEntry struct {
 	BalanceHeld      Rupiah    `json:"balance_held"`
 }
 
-// Credit adds to a merchant's balance.
-func (c *Client) Credit(ctx context.Context, merchantID string, a NewAdjustment) (Adjustment, error) {
-	return post[Adjustment](ctx, c, merchantPath(merchantID, "credit"), a)
-}
+// The acts on balances. A credit or debit above what one operator may claim alone waits for another one.
+var (
+	Credit = Endpoint[NewAdjustment, Adjustment]{Act{Route: "POST /admin/merchants/{merchant}/credit", Takes: MoveMoney, Text: "Add to a merchant's balance."}}
+	Debit  = Endpoint[NewAdjustment, Adjustment]{Act{Route: "POST /admin/merchants/{merchant}/debit", Takes: MoveMoney, Text: "Take from a merchant's balance."}}
 
-// Debit takes from a merchant's balance.
-func (c *Client) Debit(ctx context.Context, merchantID string, a NewAdjustment) (Adjustment, error) {
-	return post[Adjustment](ctx, c, merchantPath(merchantID, "debit"), a)
-}
+	ListAdjustments = Endpoint[AdjustmentFilter, []Adjustment]{Act{
+		Route: "GET /admin/ledger/waiting", Takes: Read, Text: "List the credits and debits that wait for another operator, the newest first.",
+	}}
+	ApproveAdjustment = Endpoint[AdjustmentKey, Adjustment]{Act{Route: "POST /admin/ledger/approve", Takes: MoveMoney, Text: "Post a credit or debit that waits."}}
+	RejectAdjustment  = Endpoint[AdjustmentKey, Adjustment]{Act{Route: "POST /admin/ledger/reject", Takes: MoveMoney, Text: "Drop a credit or debit that waits."}}
 
-// Waiting lists the credits and debits that wait for another operator, the
-// newest first.
-func (c *Client) Waiting(ctx context.Context) ([]Adjustment, error) {
-	return get[[]Adjustment](ctx, c, "/admin/ledger/waiting"+params("limit", number(MostListed)))
-}
-
-// Approve posts a credit or debit that waits.
-func (c *Client) Approve(ctx context.Context, key AdjustmentKey) (Adjustment, error) {
-	return post[Adjustment](ctx, c, "/admin/ledger/approve", key)
-}
-
-// Reject drops a credit or debit that waits.
-func (c *Client) Reject(ctx context.Context, key AdjustmentKey) (Adjustment, error) {
-	return post[Adjustment](ctx, c, "/admin/ledger/reject", key)
-}
-
-// CheckLedger checks every invariant of the ledger and waits up to an hour. Full is from
-// the beginning, also where a check has verified something before.
-func (c *Client) CheckLedger(ctx context.Context, full bool) (LedgerCheck, error) {
-	patient := *c
-	patient.http.Timeout = checkTimeout
-	path := "/admin/ledger/check"
-	if full {
-		path += "?full=true"
-	}
-	return get[LedgerCheck](ctx, &patient, path)
-}
-
-// Balance shows the balance of a merchant, or of platform, at a time; now where it
-// is zero.
-func (c *Client) Balance(ctx context.Context, merchantID, mode string, at time.Time) (Balance, error) {
-	return get[Balance](ctx, c, merchantPath(merchantID, "balance")+params("mode", mode, "at", timeText(at)))
-}
-
-// AccountStatement reads a page of a merchant's account statement.
-func (c *Client) AccountStatement(ctx context.Context, merchantID string, f AccountStatementFilter) (AccountStatement, error) {
-	query := params("mode", f.Mode, "from", timeText(f.From), "to", timeText(f.To), "after", f.After, "limit", number(f.Limit))
-	return get[AccountStatement](ctx, c, merchantPath(merchantID, "account-statement")+query)
-}
+	CheckLedger = Endpoint[LedgerScope, LedgerCheck]{Act{Route: "GET /admin/ledger/check", Takes: Read, Slow: true, Text: "Check every invariant of the ledger."}}
+	ShowBalance = Endpoint[BalanceQuery, Balance]{Act{
+		Route: "GET /admin/merchants/{merchant}/balance", Takes: Read, Platform: true, Text: "Show the balance of a merchant, or of platform, at a time.",
+	}}
+	ListAccountStatement = Endpoint[AccountStatementFilter, AccountStatement]{Act{
+		Route: "GET /admin/merchants/{merchant}/account-statement", Takes: Read, Text: "Read a page of a merchant's account statement, the oldest entry first.",
+	}}
+)

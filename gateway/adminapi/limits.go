@@ -1,7 +1,6 @@
 package adminapi
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -38,9 +37,17 @@ const (
 // LimitChange gives a merchant limits of its own. Each replaces the one of the
 // same name.
 type LimitChange struct {
-	Limits []NewLimit `json:"limits"`        // 1 to 20
-	For    string     `json:"for,omitempty"` // a Go duration such as "2h"; for ever unless given
-	Reason string     `json:"reason"`        // 1 to 500 characters
+	Merchant string     `path:"merchant" json:"-"`
+	Limits   []NewLimit `json:"limits"`        // 1 to 20
+	For      string     `json:"for,omitempty"` // a Go duration such as "2h"; for ever unless given
+	Reason   string     `json:"reason"`        // 1 to 500 characters
+}
+
+// LimitRemoval removes a limit of a merchant's own.
+type LimitRemoval struct {
+	Merchant string `path:"merchant" json:"-"`
+	Name     string `path:"limit" json:"-"`
+	Reason   string `json:"reason"` // 1 to 500 characters
 }
 
 // NewLimit is one limit: a rate, a burst or both, the size of a quota, a markup, an
@@ -98,22 +105,12 @@ type Quota struct {
 	Operations []string `json:"operations,omitempty"` // paths that it counts
 }
 
-// Limits lists a merchant's own limits, the expired ones too.
-func (c *Client) Limits(ctx context.Context, merchantID string) ([]Limit, error) {
-	return get[[]Limit](ctx, c, merchantPath(merchantID, "limits"))
-}
-
-// SetLimits gives a merchant limits of its own and returns all that it then has.
-func (c *Client) SetLimits(ctx context.Context, merchantID string, change LimitChange) ([]Limit, error) {
-	return post[[]Limit](ctx, c, merchantPath(merchantID, "limits"), change)
-}
-
-// RemoveLimit removes one of a merchant's own limits and returns the others.
-func (c *Client) RemoveLimit(ctx context.Context, merchantID, name, reason string) ([]Limit, error) {
-	return post[[]Limit](ctx, c, merchantPath(merchantID, "limits", name, "remove"), Reason{Reason: reason})
-}
-
-// Quotas shows how much of its quotas a merchant has used in a mode.
-func (c *Client) Quotas(ctx context.Context, merchantID, mode string) (Quotas, error) {
-	return get[Quotas](ctx, c, merchantPath(merchantID, "quotas")+params("mode", mode))
-}
+// The acts on limits.
+var (
+	ListLimits  = Endpoint[MerchantID, []Limit]{Act{Route: "GET /admin/merchants/{merchant}/limits", Takes: Read, Text: "List a merchant's own limits, the expired ones too."}}
+	SetLimits   = Endpoint[LimitChange, []Limit]{Act{Route: "POST /admin/merchants/{merchant}/limits", Takes: ChangePolicy, Text: "Give a merchant limits of its own."}}
+	RemoveLimit = Endpoint[LimitRemoval, []Limit]{Act{
+		Route: "POST /admin/merchants/{merchant}/limits/{limit}/remove", Takes: ChangePolicy, Text: "Remove one of a merchant's own limits.",
+	}}
+	ShowQuotas = Endpoint[InMode, Quotas]{Act{Route: "GET /admin/merchants/{merchant}/quotas", Takes: Read, Text: "Show how much of its quotas a merchant has used."}}
+)

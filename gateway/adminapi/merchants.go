@@ -1,8 +1,6 @@
 package adminapi
 
 import (
-	"context"
-	"strconv"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -10,9 +8,9 @@ import (
 
 // NewMerchant asks for a merchant.
 type NewMerchant struct {
-	Name   string            `json:"name"`             // 1 to 200 characters, as payers read it
-	Tier   string            `json:"tier"`             // one that the policy in force has limits for
-	Labels map[string]string `json:"labels,omitempty"` // for policies, at most 50; time_zone names a zone
+	Name   string            `json:"name" arg:"" help:"As payers read it."`                        // 1 to 200 characters
+	Tier   string            `json:"tier" required:"" help:"Decides limits; one of the policy's."` // in force
+	Labels map[string]string `json:"labels,omitempty" name:"label" placeholder:"NAME=VALUE" help:"For policies, time_zone, and what payers see; may be repeated."`
 }
 
 // CreatedMerchant is a new merchant with its secrets, which are shown this once.
@@ -50,22 +48,41 @@ type MerchantPage struct {
 	Next      string     `json:"next,omitempty"`
 }
 
-// Reason is why an operator makes a change, at most 500 characters. It is kept in
-// the audit.
-type Reason struct {
-	Reason string `json:"reason,omitempty"`
+// MerchantID names a merchant, or platform where that has the act, too.
+type MerchantID struct {
+	Merchant string `path:"merchant" json:"-" arg:"" help:"The merchant's id."`
+}
+
+// InMode names a merchant and one of its modes, live unless given.
+type InMode struct {
+	Merchant string `path:"merchant" arg:"" help:"The merchant's id."`
+	Mode     string `query:"mode" enum:"live,test" default:"live" help:"live or test (${default})."`
+}
+
+// MerchantFilter says which merchants to list: those after an id.
+type MerchantFilter struct {
+	After string `query:"after"`
+	Limit int    `query:"limit"`
+}
+
+// StatusChange suspends a merchant or ends a suspension.
+type StatusChange struct {
+	Merchant string `path:"merchant" json:"-" arg:"" help:"The merchant's id."`
+	Reason   string `json:"reason,omitempty" help:"Why; kept in the audit."` // at most 500 characters, as all reasons
 }
 
 // TierChange moves a merchant to another tier.
 type TierChange struct {
-	Tier   string `json:"tier"`
-	Reason string `json:"reason,omitempty"`
+	Merchant string `path:"merchant" json:"-" arg:"" help:"The merchant's id."`
+	Tier     string `json:"tier" arg:"" help:"One of the policy's."`
+	Reason   string `json:"reason,omitempty" help:"Why; kept in the audit."`
 }
 
 // LabelChange gives a merchant labels, or takes away those that are null.
 type LabelChange struct {
-	Labels map[string]*string `json:"labels"`
-	Reason string             `json:"reason,omitempty"`
+	Merchant string             `path:"merchant" json:"-"`
+	Labels   map[string]*string `json:"labels"`
+	Reason   string             `json:"reason,omitempty"`
 }
 
 // AuditEntry is one change that somebody made to a merchant, or one way in which somebody
@@ -80,51 +97,27 @@ type AuditEntry struct {
 	Times    int64     `json:"times"`          // an entry stands for so many, the last of which was at that time
 }
 
-// CreateMerchant makes a merchant with a live and a test key.
-func (c *Client) CreateMerchant(ctx context.Context, m NewMerchant) (CreatedMerchant, error) {
-	return post[CreatedMerchant](ctx, c, "/admin/merchants", m)
-}
-
-// Merchants lists at most so many merchants, those after an id.
-func (c *Client) Merchants(ctx context.Context, after string, most int) (MerchantPage, error) {
-	return get[MerchantPage](ctx, c, "/admin/merchants"+params("after", after, "limit", strconv.Itoa(most)))
-}
-
-// Merchant shows one merchant.
-func (c *Client) Merchant(ctx context.Context, id string) (Merchant, error) {
-	return get[Merchant](ctx, c, merchantPath(id))
-}
-
-// Suspend stops a merchant.
-func (c *Client) Suspend(ctx context.Context, id, reason string) (Merchant, error) {
-	return post[Merchant](ctx, c, merchantPath(id, "suspend"), Reason{Reason: reason})
-}
-
-// Resume ends a suspension.
-func (c *Client) Resume(ctx context.Context, id, reason string) (Merchant, error) {
-	return post[Merchant](ctx, c, merchantPath(id, "resume"), Reason{Reason: reason})
-}
-
-// SetTier moves a merchant to another tier.
-func (c *Client) SetTier(ctx context.Context, id string, change TierChange) (Merchant, error) {
-	return post[Merchant](ctx, c, merchantPath(id, "tier"), change)
-}
-
-// SetLabels changes a merchant's labels.
-func (c *Client) SetLabels(ctx context.Context, id string, change LabelChange) (Merchant, error) {
-	return post[Merchant](ctx, c, merchantPath(id, "labels"), change)
-}
-
-// AuditFilter says which entries of an audit to list. Everything may be left out.
+// AuditFilter says which entries of an audit to list. Everything but the merchant may be left out.
 type AuditFilter struct {
-	Since, Until     time.Time
-	After            string // the last entry of the page before, whose time is Until
-	Operator, Action string // an action's beginning is enough
-	Limit            int
+	Merchant string    `path:"merchant" arg:"" help:"The merchant's id, or platform."`
+	Since    time.Time `query:"since" placeholder:"TIME" help:"Only from this time on, such as 2026-01-02T03:04:05Z."`
+	Until    time.Time `query:"until" placeholder:"TIME" help:"Only before this time."`
+	Operator string    `query:"operator" placeholder:"NAME" help:"Only what this one did."`
+	Action   string    `query:"action" placeholder:"ACTION" help:"Only what begins so, such as key. or merchant.suspend."`
+	After    string    `query:"after" kong:"-"` // the last entry of the page before, whose time is Until
+	Limit    int       `query:"limit" default:"200" help:"At most so many (${default}); all from --since on with 0."`
 }
 
-// Audit lists the changes that were made to a merchant, the newest first.
-func (c *Client) Audit(ctx context.Context, merchantID string, f AuditFilter) ([]AuditEntry, error) {
-	query := params("since", timeText(f.Since), "until", timeText(f.Until), "after", f.After, "operator", f.Operator, "action", f.Action, "limit", number(f.Limit))
-	return get[[]AuditEntry](ctx, c, merchantPath(merchantID, "audit")+query)
-}
+// The acts on merchants. A change is answered with the merchant as it now is.
+var (
+	CreateMerchant  = Endpoint[NewMerchant, CreatedMerchant]{Act{Route: "POST /admin/merchants", Takes: Administer, Text: "Make a merchant with a live and a test key."}}
+	ListMerchants   = Endpoint[MerchantFilter, MerchantPage]{Act{Route: "GET /admin/merchants", Takes: Read, Text: "List merchants by their ids."}}
+	ShowMerchant    = Endpoint[MerchantID, Merchant]{Act{Route: "GET /admin/merchants/{merchant}", Takes: Read, Platform: true, Text: "Show a merchant without any secret."}}
+	SuspendMerchant = Endpoint[StatusChange, Merchant]{Act{Route: "POST /admin/merchants/{merchant}/suspend", Takes: Administer, Text: "Stop a merchant."}}
+	ResumeMerchant  = Endpoint[StatusChange, Merchant]{Act{Route: "POST /admin/merchants/{merchant}/resume", Takes: Administer, Text: "End a suspension."}}
+	SetTier         = Endpoint[TierChange, Merchant]{Act{Route: "POST /admin/merchants/{merchant}/tier", Takes: ChangePolicy, Text: "Move a merchant to another tier."}}
+	SetLabels       = Endpoint[LabelChange, Merchant]{Act{Route: "POST /admin/merchants/{merchant}/labels", Takes: ChangePolicy, Text: "Change a merchant's labels."}}
+	ListAudit       = Endpoint[AuditFilter, []AuditEntry]{Act{
+		Route: "GET /admin/merchants/{merchant}/audit", Takes: Read, Platform: true, Text: "List the changes that were made to a merchant, the newest first.",
+	}}
+)

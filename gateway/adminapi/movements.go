@@ -1,9 +1,7 @@
 package adminapi
 
 import (
-	"context"
 	"encoding/json"
-	"net/url"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -122,9 +120,10 @@ type Override struct {
 // NewOverride says how an open movement ended, whose provider tells no end, or that an order is to be sent again. Alone needs no second operator up
 // to approval_above, and is reviewed afterwards.
 type NewOverride struct {
-	As     string `json:"as"`     // success, failed or resubmit
-	Reason string `json:"reason"` // 1 to 500 characters
-	Alone  bool   `json:"alone,omitempty"`
+	Movement string `path:"movement" json:"-" arg:"" name:"id" help:"Its id, refId, txId or upstream reference."`
+	As       string `json:"as" required:"" enum:"success,failed,resubmit" help:"success, failed, or resubmit: an order that no provider has confirmed is sent again."`
+	Reason   string `json:"reason" required:"" help:"How that is known; kept in the audit."` // 1 to 500 characters
+	Alone    bool   `json:"alone,omitempty" help:"Without a second operator; it then becomes an exception for review."`
 }
 
 // Overridden is a movement's state after an override. Waiting: another operator
@@ -193,31 +192,25 @@ type FoundMovement struct {
 	History           []HistoryEntry `json:"history"`
 }
 
-// Movement shows a movement by any id that belongs to it alone.
-func (c *Client) Movement(ctx context.Context, id string) (Movement, error) {
-	return get[Movement](ctx, c, "/admin/movements/"+url.PathEscape(id))
+// MovementID names a movement, by any id that belongs to it alone.
+type MovementID struct {
+	Movement string `path:"movement" arg:"" name:"id" help:"Any id that only this movement has."`
 }
 
-// Override says how an open transfer or order ended.
-func (c *Client) Override(ctx context.Context, id string, o NewOverride) (Overridden, error) {
-	return post[Overridden](ctx, c, "/admin/movements/"+url.PathEscape(id)+"/override", o)
+// Search says what to look for. Ids that only a scan finds are searched from since on, or in the last 31 days. A scan's time
+// grows with the merchants and their movements; without one, what the gateway named itself is found.
+type Search struct {
+	ID    string    `query:"id" arg:"" name:"id" help:"Any id: of a request or decision, external_id or ref_id, refId or txId, upstream or provider reference; of a merchant (or its name), key, callback event, credit, policy, activation or replica."`
+	Since time.Time `query:"since" placeholder:"TIME" help:"Search requests, decisions and provider references from this time on, such as 2026-01-02T03:04:05Z; the last 31 days unless given."`
+	Scan  string    `query:"scan" kong:"-"` // false for none
+	// Trace asks for the input and the trace of a refused decision. Reading them is in the merchant's audit.
+	Trace bool `query:"trace" help:"Of a refused decision: what was asked for, and what the rules did with it. For operators with inputs: true; it is in the merchant's audit."`
 }
 
-// Find lists the movements that an id belongs to, whoever made the id. Ids that
-// only a scan finds are searched from since on, or in the last 31 days where since
-// is zero.
-func (c *Client) Find(ctx context.Context, id string, since time.Time) (FindResult, error) {
-	return get[FindResult](ctx, c, "/admin/find"+params("id", id, "since", timeText(since)))
-}
+// The acts on movements. An override of more than one operator may claim alone waits for another one.
+var (
+	ShowMovement     = Endpoint[MovementID, Movement]{Act{Route: "GET /admin/movements/{movement}", Takes: Read, Text: "Show a movement by any id that belongs to it alone."}}
+	OverrideMovement = Endpoint[NewOverride, Overridden]{Act{Route: "POST /admin/movements/{movement}/override", Takes: MoveMoney, Text: "Say how an open movement ended."}}
 
-// FindByKey is Find without a scan, whose time grows with the merchants and their movements: it finds what the gateway named
-// itself.
-func (c *Client) FindByKey(ctx context.Context, id string, since time.Time) (FindResult, error) {
-	return get[FindResult](ctx, c, "/admin/find"+params("id", id, "since", timeText(since), "scan", "false"))
-}
-
-// FindTraced is Find with the input and the trace of a refused decision. Reading them is
-// in the merchant's audit.
-func (c *Client) FindTraced(ctx context.Context, id string, since time.Time) (FindResult, error) {
-	return get[FindResult](ctx, c, "/admin/find"+params("id", id, "since", timeText(since), "trace", "true"))
-}
+	Find = Endpoint[Search, FindResult]{Act{Route: "GET /admin/find", Takes: Read, Text: "List the movements that an id belongs to, whoever made the id."}}
+)

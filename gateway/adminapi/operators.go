@@ -32,14 +32,14 @@ type CreatedOperatorToken struct {
 
 // OperatorRotation replaces an operator's token.
 type OperatorRotation struct {
-	Name string `path:"operator" json:"-"`
-	Rotation
+	Name    string `path:"operator" json:"-"`
+	Overlap string `json:"overlap,omitempty"` // a Go duration, as with keys
 }
 
 // OperatorRevocation ends all tokens of an operator.
 type OperatorRevocation struct {
-	Name string `path:"operator" json:"-"`
-	Reason
+	Name   string `path:"operator" json:"-" arg:"" help:"The operator's name."`
+	Reason string `json:"reason,omitempty" help:"Why; kept in the audit of platform."`
 }
 
 // The acts on operators' tokens. The configuration's tokens are not among them.

@@ -1,9 +1,7 @@
 package adminapi
 
 import (
-	"context"
 	"encoding/json"
-	"net/url"
 	"time"
 )
 
@@ -50,11 +48,17 @@ type PluginReplica struct {
 	HasFile   bool   `json:"has_file"` // of the approval in force
 }
 
-// ActivatePlugin puts an approval in force: the newest one where SHA256 is "", on one
+// ApprovalID names an approval.
+type ApprovalID struct {
+	Approval string `path:"approval" json:"-" arg:"" help:"The approval's id, as gerbang waiting shows it."`
+}
+
+// PluginActivation puts an approval in force: the newest one where SHA256 is "", on one
 // replica alone where that is given.
-type ActivatePlugin struct {
-	SHA256    string `json:"sha256,omitempty"`
-	ReplicaID string `json:"replica_id,omitempty"`
+type PluginActivation struct {
+	Provider  string `path:"provider" json:"-" arg:"" name:"name" help:"The provider."`
+	SHA256    string `json:"sha256,omitempty" arg:"" optional:"" name:"sha256" help:"The binary's digest, or its beginning; the newest approval unless given."`
+	ReplicaID string `json:"replica_id,omitempty" name:"replica" placeholder:"ID" help:"Only on this replica, which tries it first. Without it, later, all follow."`
 }
 
 // PluginChange is what is in force since a moment.
@@ -67,44 +71,28 @@ type PluginChange struct {
 	ChangedBy string    `json:"changed_by"`
 }
 
-// ApprovePlugin keeps an approval, or confirms another operator's. It puts nothing in force.
-func (c *Client) ApprovePlugin(ctx context.Context, a NewApproval) (PluginApproval, error) {
-	return post[PluginApproval](ctx, c, "/admin/plugin-approvals", a)
-}
-
-// PluginApprovals lists what operators approved, the newest first.
-func (c *Client) PluginApprovals(ctx context.Context) ([]PluginApproval, error) {
-	return get[[]PluginApproval](ctx, c, "/admin/plugin-approvals")
-}
-
-// Plugin shows one plugin, with the manifest that is in force.
-func (c *Client) Plugin(ctx context.Context, provider string) (Plugin, error) {
-	return get[Plugin](ctx, c, "/admin/plugins/"+url.PathEscape(provider))
-}
-
-// ActivatePlugin puts an approval in force; the replicas follow within seconds.
-func (c *Client) ActivatePlugin(ctx context.Context, provider string, a ActivatePlugin) (PluginChange, error) {
-	return post[PluginChange](ctx, c, "/admin/plugins/"+url.PathEscape(provider)+"/activate", a)
-}
-
-// RollBackPlugin puts in force what was before.
-func (c *Client) RollBackPlugin(ctx context.Context, provider string) (PluginChange, error) {
-	return post[PluginChange](ctx, c, "/admin/plugins/"+url.PathEscape(provider)+"/rollback", struct{}{})
-}
-
 // PluginRemoval says whether a plugin is removed also where movements of it are open. Else
 // that is refused, with their number.
 type PluginRemoval struct {
-	LeaveOpen bool `json:"leave_open,omitempty"`
+	Provider  string `path:"provider" json:"-" arg:"" name:"name" help:"The provider."`
+	LeaveOpen bool   `json:"leave_open,omitempty" help:"Remove it also where movements of it are open: nobody can ask the provider about them any more."`
 }
 
-// RemovePlugin ends a plugin that nothing needs.
-func (c *Client) RemovePlugin(ctx context.Context, provider string, r PluginRemoval) (PluginChange, error) {
-	return post[PluginChange](ctx, c, "/admin/plugins/"+url.PathEscape(provider)+"/remove", r)
-}
-
-// RestartPlugin has a plugin go on in a new process, on the replica that is asked.
-func (c *Client) RestartPlugin(ctx context.Context, provider string) error {
-	_, err := post[struct{}](ctx, c, "/admin/plugins/"+url.PathEscape(provider)+"/restart", struct{}{})
-	return err
-}
+// The acts on plugins. What comes into force is followed by the replicas within seconds.
+var (
+	ListPlugins   = Endpoint[None, []Plugin]{Act{Route: "GET /admin/plugins", Takes: Read, Text: "List the plugins with their condition."}}
+	ShowPlugin    = Endpoint[ProviderName, Plugin]{Act{Route: "GET /admin/plugins/{provider}", Takes: Read, Text: "Show one plugin, with the manifest that is in force."}}
+	ListApprovals = Endpoint[None, []PluginApproval]{Act{Route: "GET /admin/plugin-approvals", Takes: Read, Text: "List what operators approved, the newest first."}}
+	ApprovePlugin = Endpoint[NewApproval, PluginApproval]{Act{
+		Route: "POST /admin/plugin-approvals", Takes: Administer, Large: true, Text: "Keep an approval, or confirm another operator's. It puts nothing in force.",
+	}}
+	ConfirmPlugin = Endpoint[ApprovalID, PluginApproval]{Act{
+		Route: "POST /admin/plugin-approvals/{approval}/confirm", Takes: Administer, Text: "Confirm another operator's approval.",
+	}}
+	ActivatePlugin = Endpoint[PluginActivation, PluginChange]{Act{Route: "POST /admin/plugins/{provider}/activate", Takes: Administer, Text: "Put an approval in force."}}
+	RollBackPlugin = Endpoint[ProviderName, PluginChange]{Act{Route: "POST /admin/plugins/{provider}/rollback", Takes: Administer, Text: "Put in force what was before."}}
+	RemovePlugin   = Endpoint[PluginRemoval, PluginChange]{Act{Route: "POST /admin/plugins/{provider}/remove", Takes: Administer, Text: "End a plugin that nothing needs."}}
+	RestartPlugin  = Endpoint[ProviderName, None]{Act{
+		Route: "POST /admin/plugins/{provider}/restart", Takes: Administer, Text: "Have a plugin go on in a new process, on the replica that is asked.",
+	}}
+)

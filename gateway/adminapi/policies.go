@@ -1,8 +1,6 @@
 package adminapi
 
 import (
-	"context"
-	"net/url"
 	"time"
 )
 
@@ -65,14 +63,36 @@ type PolicyDiff struct {
 	Files map[string]string `json:"files"` // those that differ, as diff -u writes them, by name
 }
 
-// ActivatePolicy puts a version in force, or rolls back.
-type ActivatePolicy struct {
+// PolicyName names a version by the beginning of its name; active is the one in force.
+type PolicyName struct {
+	Version string `path:"version" arg:"" optional:"" default:"active" help:"The beginning of a version; the one in force unless given."`
+}
+
+// PolicyPair names two versions.
+type PolicyPair struct {
+	A string `path:"version" arg:"" help:"The beginning of a version, or active."`
+	B string `path:"other" arg:"" help:"The beginning of another one, or active."`
+}
+
+// ActivationID names an activation.
+type ActivationID struct {
+	Activation string `path:"activation"`
+}
+
+// ActivatedPolicy puts a version in force.
+type ActivatedPolicy struct {
+	Version string `path:"version" json:"-" arg:"" help:"The beginning of a version."`
+	Wish
+}
+
+// Wish is how a version comes into force, or how it is rolled back.
+type Wish struct {
 	// Replaces is the version that has to be in force; the one that is, unless given.
-	Replaces string `json:"replaces,omitempty"`
-	Reason   string `json:"reason,omitempty"`
+	Replaces string `json:"replaces,omitempty" placeholder:"VERSION" help:"Only if this version is in force."`
+	Reason   string `json:"reason,omitempty" help:"Why; kept in the audit."`
 	// Force overrules, for the reason, that the version does not fit the merchants and
 	// operations of now.
-	Force bool `json:"force,omitempty"`
+	Force bool `json:"force,omitempty" help:"Overrule that it does not fit the merchants and operations there are now, such as a tier in use that it has not."`
 }
 
 // PolicyActivation is what became of an activation. It is decided when its state is
@@ -116,49 +136,17 @@ type SchemaRange struct {
 	Below int64 `json:"below"`
 }
 
-// PushPolicy has a set judged and kept as a version; a refused one is an answer, not an
-// error.
-func (c *Client) PushPolicy(ctx context.Context, p NewPolicy) (PolicyVersion, error) {
-	return post[PolicyVersion](ctx, c, "/admin/policies", p)
-}
+// The acts on policies. A refused version is an answer, not an error; an activation is decided by the replicas within seconds.
+var (
+	PushPolicy   = Endpoint[NewPolicy, PolicyVersion]{Act{Route: "POST /admin/policies", Takes: ChangePolicy, Large: true, Text: "Have a set judged and kept as a version."}}
+	TestPolicy   = Endpoint[NewPolicy, PolicyTest]{Act{Route: "POST /admin/policy/test", Takes: ChangePolicy, Large: true, Text: "Judge a set as a push does, and keep nothing."}}
+	TryPolicy    = Endpoint[PolicyCase, PolicyAnswer]{Act{Route: "POST /admin/policy/try", Takes: ChangePolicy, Large: true, Text: "Ask a policy about a case. Nothing is counted or kept."}}
+	DiffPolicies = Endpoint[PolicyPair, PolicyDiff]{Act{Route: "GET /admin/policies/{version}/diff/{other}", Takes: Read, Text: "Tell how one version becomes another."}}
+	ListPolicies = Endpoint[None, []PolicyVersion]{Act{Route: "GET /admin/policies", Takes: Read, Text: "List the versions, the newest first."}}
+	ShowPolicy   = Endpoint[PolicyName, PolicyVersion]{Act{Route: "GET /admin/policies/{version}", Takes: Read, Text: "Read a version with its files."}}
 
-// TestPolicy judges a set as a push does, and keeps nothing.
-func (c *Client) TestPolicy(ctx context.Context, files map[string]string) (PolicyTest, error) {
-	return post[PolicyTest](ctx, c, "/admin/policy/test", NewPolicy{Files: files})
-}
-
-// PolicyDiff tells how one version becomes another, each named by its beginning, or active.
-func (c *Client) PolicyDiff(ctx context.Context, a, b string) (PolicyDiff, error) {
-	return get[PolicyDiff](ctx, c, "/admin/policies/"+url.PathEscape(a)+"/diff/"+url.PathEscape(b))
-}
-
-// Policies lists the versions, the newest first.
-func (c *Client) Policies(ctx context.Context) ([]PolicyVersion, error) {
-	return get[[]PolicyVersion](ctx, c, "/admin/policies")
-}
-
-// Policy reads a version with its files, by the beginning of its name; active is the one
-// in force.
-func (c *Client) Policy(ctx context.Context, version string) (PolicyVersion, error) {
-	return get[PolicyVersion](ctx, c, "/admin/policies/"+url.PathEscape(version))
-}
-
-// ActivatePolicy proposes a version to the replicas, which decide it within seconds.
-func (c *Client) ActivatePolicy(ctx context.Context, version string, a ActivatePolicy) (PolicyActivation, error) {
-	return post[PolicyActivation](ctx, c, "/admin/policies/"+url.PathEscape(version)+"/activate", a)
-}
-
-// RollBackPolicy proposes the version that was in force before.
-func (c *Client) RollBackPolicy(ctx context.Context, a ActivatePolicy) (PolicyActivation, error) {
-	return post[PolicyActivation](ctx, c, "/admin/policies/rollback", a)
-}
-
-// PolicyActivation tells what became of an activation.
-func (c *Client) PolicyActivation(ctx context.Context, id string) (PolicyActivation, error) {
-	return get[PolicyActivation](ctx, c, "/admin/policies/activations/"+url.PathEscape(id))
-}
-
-// Replicas lists the gateways that run, or ran within a day, the oldest first.
-func (c *Client) Replicas(ctx context.Context) ([]Replica, error) {
-	return get[[]Replica](ctx, c, "/admin/replicas")
-}
+	ActivatePolicy = Endpoint[ActivatedPolicy, PolicyActivation]{Act{Route: "POST /admin/policies/{version}/activate", Takes: ChangePolicy, Text: "Propose a version to the replicas."}}
+	RollBackPolicy = Endpoint[Wish, PolicyActivation]{Act{Route: "POST /admin/policies/rollback", Takes: ChangePolicy, Text: "Propose the version that was in force before."}}
+	ShowActivation = Endpoint[ActivationID, PolicyActivation]{Act{Route: "GET /admin/policies/activations/{activation}", Takes: Read, Text: "Tell what became of an activation."}}
+	ListReplicas   = Endpoint[None, []Replica]{Act{Route: "GET /admin/replicas", Takes: Read, Text: "List the gateways that run, or ran within a day, the oldest first."}}
+)

@@ -1,7 +1,6 @@
 package adminapi
 
 import (
-	"context"
 	"encoding/json"
 )
 
@@ -74,9 +73,4 @@ type PolicyQuota struct {
 type PolicyPayout struct {
 	Amount *int64 `json:"amount,omitempty"`
 	Count  *int64 `json:"count,omitempty"`
-}
-
-// TryPolicy asks a policy about a case. Nothing is counted, and nothing is kept.
-func (c *Client) TryPolicy(ctx context.Context, p PolicyCase) (PolicyAnswer, error) {
-	return post[PolicyAnswer](ctx, c, "/admin/policy/try", p)
 }

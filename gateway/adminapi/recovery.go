@@ -1,7 +1,6 @@
 package adminapi
 
 import (
-	"context"
 	"time"
 )
 
@@ -38,19 +37,16 @@ type RecoveryRow struct {
 
 // RecoveryOpening says what an operator has found before opening.
 type RecoveryOpening struct {
-	Reason string `json:"reason"`
+	Reason string `json:"reason" required:"" help:"What was found; kept in the audit of platform."`
 }
 
-// Recovery asks providers what they list since a time, since the last trace of a
-// gateway where it is zero. It waits up to an hour.
-func (c *Client) Recovery(ctx context.Context, since time.Time) (Recovery, error) {
-	patient := *c
-	patient.http.Timeout = checkTimeout
-	return get[Recovery](ctx, &patient, "/admin/recovery"+params("since", timeText(since)))
+// RecoveryQuery asks providers what they list since a time, since the last trace of a gateway unless it is given.
+type RecoveryQuery struct {
+	Since time.Time `query:"since" placeholder:"TIME" help:"Ask for what is later than this, such as 2026-01-02T15:04:05Z; the last trace of a gateway in the backup unless given."`
 }
 
-// OpenRecovery lets money move again, on all replicas within a second.
-func (c *Client) OpenRecovery(ctx context.Context, reason string) error {
-	_, err := post[struct{}](ctx, c, "/admin/recovery/open", RecoveryOpening{reason})
-	return err
-}
+// The acts after a restore.
+var (
+	ShowRecovery = Endpoint[RecoveryQuery, Recovery]{Act{Route: "GET /admin/recovery", Takes: Read, Slow: true, Text: "Tell what providers' own lists say since the backup."}}
+	OpenRecovery = Endpoint[RecoveryOpening, None]{Act{Route: "POST /admin/recovery/open", Takes: Administer, Text: "Let money move again, on all replicas within a second."}}
+)

@@ -1,8 +1,6 @@
 package adminapi
 
 import (
-	"context"
-	"strconv"
 	"time"
 )
 
@@ -26,11 +24,6 @@ type RequestCount struct {
 	Last      time.Time `json:"last"` // the minute
 }
 
-// Requests counts what was decided on a merchant's requests in the last hour.
-func (c *Client) Requests(ctx context.Context, merchantID, mode string) (Requests, error) {
-	return get[Requests](ctx, c, merchantPath(merchantID, "requests")+params("mode", mode))
-}
-
 // Refusals is a page of a merchant's requests in a mode that were refused or failed, the newest first. Each replica keeps at
 // most 100 a second of all merchants, for seven days.
 type Refusals struct {
@@ -51,13 +44,30 @@ type Refusal struct {
 	DecisionID string    `json:"decision_id"`
 }
 
-// Refusals lists single requests that were refused or failed.
-func (c *Client) Refusals(ctx context.Context, merchantID, mode, after string, limit int) (Refusals, error) {
-	return get[Refusals](ctx, c, merchantPath(merchantID, "refusals")+params("mode", mode, "after", after, "limit", strconv.Itoa(limit)))
+// RefusalFilter says which of a merchant's refused requests to list.
+type RefusalFilter struct {
+	Merchant string `path:"merchant"`
+	Mode     string `query:"mode"`
+	After    string `query:"after"`
+	Limit    int    `query:"limit"`
 }
 
-// FindOf finds what belongs to one merchant in one mode: a refused or admitted request by the id of its decision, a
-// movement or a refused request by the id of its request. Nothing of another merchant's is told.
-func (c *Client) FindOf(ctx context.Context, merchantID, mode, id string) (FindResult, error) {
-	return get[FindResult](ctx, c, merchantPath(merchantID, "find")+params("mode", mode, "id", id))
+// SearchOf is what is looked for among what belongs to one merchant in one mode: a refused or admitted request by the id of its
+// decision, a movement or a refused request by the id of its request. Nothing of another merchant's is told.
+type SearchOf struct {
+	Merchant string `path:"merchant"`
+	Mode     string `query:"mode"`
+	ID       string `query:"id"`
 }
+
+// The acts on what merchants have asked for.
+var (
+	ListRequests = Endpoint[InMode, Requests]{Act{
+		Route: "GET /admin/merchants/{merchant}/requests", Takes: Read, Text: "Count what was decided on a merchant's requests in the last hour.",
+	}}
+	ListRefusals = Endpoint[RefusalFilter, Refusals]{Act{
+		Route: "GET /admin/merchants/{merchant}/refusals", Takes: Read, Text: "List single requests that were refused or failed, the newest first.",
+	}}
+	FindOf      = Endpoint[SearchOf, FindResult]{Act{Route: "GET /admin/merchants/{merchant}/find", Takes: Read, Text: "Find what belongs to one merchant in one mode."}}
+	ShowTraffic = Endpoint[None, Traffic]{Act{Route: "GET /admin/traffic", Takes: Read, Text: "Tell what became of merchants' requests in the last minutes."}}
+)

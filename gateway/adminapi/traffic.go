@@ -1,7 +1,6 @@
 package adminapi
 
 import (
-	"context"
 	"time"
 )
 
@@ -63,9 +62,4 @@ type ProviderTraffic struct {
 	Outcomes map[string]int64 `json:"outcomes"`
 	P50MS    float64          `json:"p50_ms"`
 	P99MS    float64          `json:"p99_ms"`
-}
-
-// Traffic tells what became of merchants' requests in the last minutes.
-func (c *Client) Traffic(ctx context.Context) (Traffic, error) {
-	return get[Traffic](ctx, c, "/admin/traffic")
 }

@@ -1,8 +1,6 @@
 package adminapi
 
 import (
-	"context"
-	"net/url"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/sdk/money"
@@ -44,12 +42,5 @@ type WaitingAssignment struct {
 	At         time.Time    `json:"at"`
 }
 
-// AllWaiting lists all that waits for a person.
-func (c *Client) AllWaiting(ctx context.Context) (Waiting, error) {
-	return get[Waiting](ctx, c, "/admin/waiting")
-}
-
-// ConfirmPlugin is a second operator's word on another one's approval.
-func (c *Client) ConfirmPlugin(ctx context.Context, approval string) (PluginApproval, error) {
-	return post[PluginApproval](ctx, c, "/admin/plugin-approvals/"+url.PathEscape(approval)+"/confirm", struct{}{})
-}
+// ListWaiting lists all that waits for a person.
+var ListWaiting = Endpoint[None, Waiting]{Act{Route: "GET /admin/waiting", Takes: Read, Text: "List all that waits for a person."}}

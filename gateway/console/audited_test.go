@@ -49,31 +49,35 @@ func (w *world) changes() map[string]func() audited {
 	shop := func() string { return w.merchant().MerchantID }
 	connected := func() string {
 		id := shop()
-		must(failed(budi.SetConnection(ctx, id, "bank", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(`{"api_key":"k-secret"}`)})))
+		must(failed(adminapi.SetConnection.Call(ctx, budi, adminapi.ConnectionSpec{Merchant: id, Provider: "bank", Mode: "live", Credentials: []byte(`{"api_key":"k-secret"}`)})))
 		return id
 	}
-	large := adminapi.NewAdjustment{Mode: "test", Amount: 999_999_999, Reference: "r", Reason: "why"}
+	large := func(merchant string) adminapi.NewAdjustment {
+		return adminapi.NewAdjustment{Merchant: merchant, Mode: "test", Amount: 999_999_999, Reference: "r", Reason: "why"}
+	}
 	waits := func() string {
 		id := shop()
-		must(failed(budi.Credit(ctx, id, large)))
+		must(failed(adminapi.Credit.Call(ctx, budi, large(id))))
 		return id
 	}
 	pause := tenants.Pause{MerchantID: tenants.Platform, What: "transfers", Mode: "test"}
-	limits := adminapi.LimitChange{Limits: []adminapi.NewLimit{{Name: adminapi.LimitDay, Amount: new(int64(5))}}, Reason: "why"}
+	limits := func(merchant string) adminapi.LimitChange {
+		return adminapi.LimitChange{Merchant: merchant, Limits: []adminapi.NewLimit{{Name: adminapi.LimitDay, Amount: new(int64(5))}}, Reason: "why"}
+	}
 	pushed := func() string {
-		v, err := budi.PushPolicy(ctx, adminapi.NewPolicy{Files: map[string]string{"data.json": "{}"}, Message: "why"})
+		v, err := adminapi.PushPolicy.Call(ctx, budi, adminapi.NewPolicy{Files: map[string]string{"data.json": "{}"}, Message: "why"})
 		must(err)
 		return v.Version
 	}
 	bare := adminapi.NewApproval{SHA256: hexOf("binary"), Manifest: []byte(bank)}
 	approved := func() adminapi.PluginApproval {
-		a, err := budi.ApprovePlugin(ctx, bare)
+		a, err := adminapi.ApprovePlugin.Call(ctx, budi, bare)
 		must(err)
 		return a
 	}
 	key := func() (merchant, key string) {
 		id := shop()
-		made, err := budi.CreateKey(ctx, id, adminapi.NewKey{Mode: "test"})
+		made, err := adminapi.CreateKey.Call(ctx, budi, adminapi.NewKey{Merchant: id, Mode: "test"})
 		must(err)
 		return id, made.KeyID
 	}
@@ -84,55 +88,69 @@ func (w *world) changes() map[string]func() audited {
 	return map[string]func() audited{
 		"POST /admin/merchants": func() audited {
 			return of("", "merchant.create", func(a *adminapi.Client) error {
-				return failed(a.CreateMerchant(ctx, adminapi.NewMerchant{Name: "New", Tier: "starter"}))
+				return failed(adminapi.CreateMerchant.Call(ctx, a, adminapi.NewMerchant{Name: "New", Tier: "starter"}))
 			})
 		},
 		"POST /admin/merchants/{merchant}/suspend": func() audited {
 			id := shop()
-			return of(id, "merchant.suspend", func(a *adminapi.Client) error { return failed(a.Suspend(ctx, id, "why")) })
+			return of(id, "merchant.suspend", func(a *adminapi.Client) error {
+				return failed(adminapi.SuspendMerchant.Call(ctx, a, adminapi.StatusChange{Merchant: id, Reason: "why"}))
+			})
 		},
 		"POST /admin/merchants/{merchant}/resume": func() audited {
 			id := shop()
-			must(failed(budi.Suspend(ctx, id, "why")))
-			return of(id, "merchant.resume", func(a *adminapi.Client) error { return failed(a.Resume(ctx, id, "why")) })
+			must(failed(adminapi.SuspendMerchant.Call(ctx, budi, adminapi.StatusChange{Merchant: id, Reason: "why"})))
+			return of(id, "merchant.resume", func(a *adminapi.Client) error {
+				return failed(adminapi.ResumeMerchant.Call(ctx, a, adminapi.StatusChange{Merchant: id, Reason: "why"}))
+			})
 		},
 		"POST /admin/merchants/{merchant}/tier": func() audited {
 			id := shop()
 			return of(id, "merchant.tier", func(a *adminapi.Client) error {
-				return failed(a.SetTier(ctx, id, adminapi.TierChange{Tier: "growth", Reason: "why"}))
+				return failed(adminapi.SetTier.Call(ctx, a, adminapi.TierChange{Merchant: id, Tier: "growth", Reason: "why"}))
 			})
 		},
 		"POST /admin/merchants/{merchant}/labels": func() audited {
 			id := shop()
 			return of(id, "merchant.labels", func(a *adminapi.Client) error {
-				return failed(a.SetLabels(ctx, id, adminapi.LabelChange{Labels: map[string]*string{"segment": new("travel")}}))
+				return failed(adminapi.SetLabels.Call(ctx, a, adminapi.LabelChange{Merchant: id, Labels: map[string]*string{"segment": new("travel")}}))
 			})
 		},
 		"POST /admin/merchants/{merchant}/limits": func() audited {
 			id := shop()
-			return of(id, "merchant.limit", func(a *adminapi.Client) error { return failed(a.SetLimits(ctx, id, limits)) })
+			return of(id, "merchant.limit", func(a *adminapi.Client) error {
+				return failed(adminapi.SetLimits.Call(ctx, a, limits(id)))
+			})
 		},
 		"POST /admin/merchants/{merchant}/limits/{limit}/remove": func() audited {
 			id := shop()
-			must(failed(budi.SetLimits(ctx, id, limits)))
-			return of(id, "merchant.limit.remove", func(a *adminapi.Client) error { return failed(a.RemoveLimit(ctx, id, adminapi.LimitDay, "why")) })
+			must(failed(adminapi.SetLimits.Call(ctx, budi, limits(id))))
+			return of(id, "merchant.limit.remove", func(a *adminapi.Client) error {
+				return failed(adminapi.RemoveLimit.Call(ctx, a, adminapi.LimitRemoval{Merchant: id, Name: adminapi.LimitDay, Reason: "why"}))
+			})
 		},
 		"POST /admin/merchants/{merchant}/keys": func() audited {
 			id := shop()
-			return of(id, "key.create", func(a *adminapi.Client) error { return failed(a.CreateKey(ctx, id, adminapi.NewKey{Mode: "test"})) })
+			return of(id, "key.create", func(a *adminapi.Client) error {
+				return failed(adminapi.CreateKey.Call(ctx, a, adminapi.NewKey{Merchant: id, Mode: "test"}))
+			})
 		},
 		"POST /admin/merchants/{merchant}/keys/{key}/rotate": func() audited {
 			id, k := key()
-			return of(id, "key.rotate", func(a *adminapi.Client) error { return failed(a.RotateKey(ctx, id, k, adminapi.Rotation{})) })
+			return of(id, "key.rotate", func(a *adminapi.Client) error {
+				return failed(adminapi.RotateKey.Call(ctx, a, adminapi.KeyRotation{Merchant: id, Key: k}))
+			})
 		},
 		"POST /admin/merchants/{merchant}/keys/{key}/revoke": func() audited {
 			id, k := key()
-			return of(id, "key.revoke", func(a *adminapi.Client) error { return failed(a.RevokeKey(ctx, id, k, "why")) })
+			return of(id, "key.revoke", func(a *adminapi.Client) error {
+				return failed(adminapi.RevokeKey.Call(ctx, a, adminapi.KeyRevocation{Merchant: id, Key: k, Reason: "why"}))
+			})
 		},
 		"PUT /admin/merchants/{merchant}/connections/{provider}": func() audited {
 			id := shop()
 			return of(id, "connection.set", func(a *adminapi.Client) error {
-				return failed(a.SetConnection(ctx, id, "bank", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(`{"api_key":"k-secret"}`)}))
+				return failed(adminapi.SetConnection.Call(ctx, a, adminapi.ConnectionSpec{Merchant: id, Provider: "bank", Mode: "live", Credentials: []byte(`{"api_key":"k-secret"}`)}))
 			})
 		},
 		"POST /admin/merchants/{merchant}/connections/{provider}/remove": func() audited {
@@ -140,51 +158,53 @@ func (w *world) changes() map[string]func() audited {
 			must(failed(adminapi.SetPause.Call(ctx, budi, tenants.Pause{MerchantID: tenants.MerchantID(id), What: "connection", Provider: "bank", Mode: "live", Reason: "why"})))
 			w.ahead.Add(int64(10 * time.Second)) // until all replicas know it
 			return of(id, "connection.remove", func(a *adminapi.Client) error {
-				return failed(a.RemoveConnection(ctx, id, "bank", adminapi.ConnectionRemoval{Mode: "live", Reason: "why"}))
+				return failed(adminapi.RemoveConnection.Call(ctx, a, adminapi.ConnectionRemoval{Merchant: id, Provider: "bank", Mode: "live", Reason: "why"}))
 			})
 		},
 		"PUT /admin/merchants/{merchant}/callbacks/url": func() audited {
 			id := shop()
 			return of(id, "callback.url", func(a *adminapi.Client) error {
-				return failed(a.SetCallbackURL(ctx, id, "test", "https://shop.example/cb"))
+				return failed(adminapi.SetCallbackURL.Call(ctx, a, adminapi.CallbackURL{Merchant: id, Mode: "test", URL: new("https://shop.example/cb")}))
 			})
 		},
 		"POST /admin/merchants/{merchant}/callbacks/secret": func() audited {
 			id := shop()
 			return of(id, "callback.secret.rotate", func(a *adminapi.Client) error {
-				return failed(a.ChangeCallbackSecret(ctx, id, adminapi.SecretChange{Mode: "test", Action: "rotate"}))
+				return failed(adminapi.ChangeCallbackSecret.Call(ctx, a, adminapi.SecretChange{Merchant: id, Mode: "test", Action: "rotate"}))
 			})
 		},
 		"POST /admin/merchants/{merchant}/callbacks/test": func() audited {
 			id := shop()
 			return of(id, "callback.test", func(a *adminapi.Client) error {
-				return failed(a.TestCallback(ctx, id, adminapi.TestOrder{Mode: "test", URL: "https://shop.example/cb"}))
+				return failed(adminapi.TestCallback.Call(ctx, a, adminapi.TestOrder{Merchant: id, Mode: "test", URL: "https://shop.example/cb"}))
 			})
 		},
 		"POST /admin/merchants/{merchant}/callbacks/resend": func() audited {
 			id := shop()
 			return of(id, "callback.resend", func(a *adminapi.Client) error {
-				return failed(a.ResendCallbacks(ctx, id, adminapi.ResendOrder{Mode: "test", Failed: true}))
+				return failed(adminapi.ResendCallbacks.Call(ctx, a, adminapi.ResendOrder{Merchant: id, Mode: "test", Failed: true}))
 			})
 		},
 		"POST /admin/merchants/{merchant}/credit": func() audited {
 			id := shop()
-			return of(id, "merchant.credit", func(a *adminapi.Client) error { return failed(a.Credit(ctx, id, large)) })
+			return of(id, "merchant.credit", func(a *adminapi.Client) error {
+				return failed(adminapi.Credit.Call(ctx, a, large(id)))
+			})
 		},
 		"POST /admin/merchants/{merchant}/debit": func() audited {
 			id := shop()
-			return of(id, "merchant.debit", func(a *adminapi.Client) error { return failed(a.Debit(ctx, id, large)) })
+			return of(id, "merchant.debit", func(a *adminapi.Client) error { return failed(adminapi.Debit.Call(ctx, a, large(id))) })
 		},
 		"POST /admin/ledger/approve": func() audited {
 			id := waits()
 			return of(id, "ledger.approve", func(a *adminapi.Client) error {
-				return failed(a.Approve(ctx, adminapi.AdjustmentKey{MerchantID: id, Mode: "test", Reference: "r"}))
+				return failed(adminapi.ApproveAdjustment.Call(ctx, a, adminapi.AdjustmentKey{MerchantID: id, Mode: "test", Reference: "r"}))
 			})
 		},
 		"POST /admin/ledger/reject": func() audited {
 			id := waits()
 			return of(id, "ledger.reject", func(a *adminapi.Client) error {
-				return failed(a.Reject(ctx, adminapi.AdjustmentKey{MerchantID: id, Mode: "test", Reference: "r"}))
+				return failed(adminapi.RejectAdjustment.Call(ctx, a, adminapi.AdjustmentKey{MerchantID: id, Mode: "test", Reference: "r"}))
 			})
 		},
 		"POST /admin/pauses": func() audited {
@@ -200,13 +220,13 @@ func (w *world) changes() map[string]func() audited {
 				Owner: movement.Owner{MerchantID: id, Mode: "live"}, Subject: "inv-1", Reason: "amount_differs", FactID: "evt-1", At: time.Now(),
 			})))
 			return of(id, "exception.resolve", func(a *adminapi.Client) error {
-				return a.ResolveException(ctx, adminapi.Resolution{MerchantID: id, Mode: "live", Subject: "inv-1", Reason: "amount_differs", FactID: "evt-1", Resolution: "refunded"})
+				return failed(adminapi.ResolveException.Call(ctx, a, adminapi.Resolution{MerchantID: id, Mode: "live", Subject: "inv-1", Reason: "amount_differs", FactID: "evt-1", Resolution: "refunded"}))
 			})
 		},
 		"POST /admin/movements/{movement}/override": func() audited {
 			m := w.transfers(25*time.Hour, nil)
 			return of(m.Owner.MerchantID, "movement.propose", func(a *adminapi.Client) error {
-				return failed(a.Override(ctx, m.ID.String(), adminapi.NewOverride{As: "success", Reason: "why"}))
+				return failed(adminapi.OverrideMovement.Call(ctx, a, adminapi.NewOverride{Movement: m.ID.String(), As: "success", Reason: "why"}))
 			})
 		},
 		"POST /admin/movements/{movement}/assign": func() audited {
@@ -242,7 +262,9 @@ func (w *world) changes() map[string]func() audited {
 		},
 		"POST /admin/recovery/open": func() audited {
 			must(w.store.BeginRecovery(ctx, time.Now()))
-			return of(platform, "recovery.open", func(a *adminapi.Client) error { return a.OpenRecovery(ctx, "why") })
+			return of(platform, "recovery.open", func(a *adminapi.Client) error {
+				return failed(adminapi.OpenRecovery.Call(ctx, a, adminapi.RecoveryOpening{Reason: "why"}))
+			})
 		},
 		"POST /admin/keyset/reseal": func() audited {
 			id := shop()
@@ -257,59 +279,67 @@ func (w *world) changes() map[string]func() audited {
 		"POST /admin/operator-tokens/{operator}/rotate": func() audited {
 			must(failed(adminapi.CreateOperatorToken.Call(ctx, budi, adminapi.NewOperatorToken{Name: "dewi", Role: "read"})))
 			return of(platform, "operator.token.rotate", func(a *adminapi.Client) error {
-				return failed(adminapi.RotateOperatorToken.Call(ctx, a, adminapi.OperatorRotation{Name: "dewi", Rotation: adminapi.Rotation{}}))
+				return failed(adminapi.RotateOperatorToken.Call(ctx, a, adminapi.OperatorRotation{Name: "dewi"}))
 			})
 		},
 		"POST /admin/operator-tokens/{operator}/revoke": func() audited {
 			must(failed(adminapi.CreateOperatorToken.Call(ctx, budi, adminapi.NewOperatorToken{Name: "eka", Role: "read"})))
 			return of(platform, "operator.token.revoke", func(a *adminapi.Client) error {
-				return failed(adminapi.RevokeOperatorTokens.Call(ctx, a, adminapi.OperatorRevocation{Name: "eka", Reason: adminapi.Reason{Reason: "why"}}))
+				return failed(adminapi.RevokeOperatorTokens.Call(ctx, a, adminapi.OperatorRevocation{Name: "eka", Reason: "why"}))
 			})
 		},
 		"POST /admin/policies": func() audited {
 			return of(platform, "policy.push", func(a *adminapi.Client) error {
-				return failed(a.PushPolicy(ctx, adminapi.NewPolicy{Files: map[string]string{"data.json": " {}"}, Message: "why"}))
+				return failed(adminapi.PushPolicy.Call(ctx, a, adminapi.NewPolicy{Files: map[string]string{"data.json": " {}"}, Message: "why"}))
 			})
 		},
 		"POST /admin/policies/{version}/activate": func() audited {
 			v := pushed()
 			return of(platform, "policy.activate", func(a *adminapi.Client) error {
-				return failed(a.ActivatePolicy(ctx, v, adminapi.ActivatePolicy{Reason: "why"}))
+				return failed(adminapi.ActivatePolicy.Call(ctx, a, adminapi.ActivatedPolicy{Version: v, Wish: adminapi.Wish{Reason: "why"}}))
 			})
 		},
 		"POST /admin/policies/rollback": func() audited {
 			v := pushed()
-			must(failed(budi.ActivatePolicy(ctx, v, adminapi.ActivatePolicy{Reason: "why"})))
+			must(failed(adminapi.ActivatePolicy.Call(ctx, budi, adminapi.ActivatedPolicy{Version: v, Wish: adminapi.Wish{Reason: "why"}})))
 			w.decide()
 			return of(platform, "policy.rollback", func(a *adminapi.Client) error {
-				return failed(a.RollBackPolicy(ctx, adminapi.ActivatePolicy{Replaces: v, Reason: "why"}))
+				return failed(adminapi.RollBackPolicy.Call(ctx, a, adminapi.Wish{Replaces: v, Reason: "why"}))
 			})
 		},
 		"POST /admin/plugin-approvals": func() audited {
-			return of(platform, "plugin.approve", func(a *adminapi.Client) error { return failed(a.ApprovePlugin(ctx, bare)) })
+			return of(platform, "plugin.approve", func(a *adminapi.Client) error { return failed(adminapi.ApprovePlugin.Call(ctx, a, bare)) })
 		},
 		"POST /admin/plugin-approvals/{approval}/confirm": func() audited {
 			id := approved().ApprovalID
-			return of(platform, "plugin.confirm", func(a *adminapi.Client) error { return failed(a.ConfirmPlugin(ctx, id)) })
+			return of(platform, "plugin.confirm", func(a *adminapi.Client) error {
+				return failed(adminapi.ConfirmPlugin.Call(ctx, a, adminapi.ApprovalID{Approval: id}))
+			})
 		},
 		"POST /admin/plugins/{provider}/activate": func() audited {
-			must(failed(w.ConfirmPlugin(ctx, approved().ApprovalID)))
+			must(failed(adminapi.ConfirmPlugin.Call(ctx, w, adminapi.ApprovalID{Approval: approved().ApprovalID})))
 			must(os.WriteFile(filepath.Join(w.files, bare.SHA256), []byte("binary"), 0o600))
 			return of(platform, "plugin.activate", func(a *adminapi.Client) error {
-				return failed(a.ActivatePlugin(ctx, "bank", adminapi.ActivatePlugin{SHA256: bare.SHA256}))
+				return failed(adminapi.ActivatePlugin.Call(ctx, a, adminapi.PluginActivation{Provider: "bank", SHA256: bare.SHA256}))
 			})
 		},
 		"POST /admin/plugins/{provider}/rollback": func() audited {
-			must(failed(w.ConfirmPlugin(ctx, approved().ApprovalID)))
+			must(failed(adminapi.ConfirmPlugin.Call(ctx, w, adminapi.ApprovalID{Approval: approved().ApprovalID})))
 			must(os.WriteFile(filepath.Join(w.files, bare.SHA256), []byte("binary"), 0o600))
-			must(failed(budi.ActivatePlugin(ctx, "bank", adminapi.ActivatePlugin{SHA256: bare.SHA256})))
-			return of(platform, "plugin.rollback", func(a *adminapi.Client) error { return failed(a.RollBackPlugin(ctx, "bank")) })
+			must(failed(adminapi.ActivatePlugin.Call(ctx, budi, adminapi.PluginActivation{Provider: "bank", SHA256: bare.SHA256})))
+			return of(platform, "plugin.rollback", func(a *adminapi.Client) error {
+				return failed(adminapi.RollBackPlugin.Call(ctx, a, adminapi.ProviderName{Provider: "bank"}))
+			})
 		},
 		"POST /admin/plugins/{provider}/remove": func() audited {
-			return of(platform, "plugin.remove", func(a *adminapi.Client) error { return failed(a.RemovePlugin(ctx, "bank", adminapi.PluginRemoval{})) })
+			return of(platform, "plugin.remove", func(a *adminapi.Client) error {
+				return failed(adminapi.RemovePlugin.Call(ctx, a, adminapi.PluginRemoval{Provider: "bank"}))
+			})
 		},
 		"POST /admin/plugins/{provider}/restart": func() audited {
-			return of(platform, "plugin.restart", func(a *adminapi.Client) error { return a.RestartPlugin(ctx, "bank") })
+			return of(platform, "plugin.restart", func(a *adminapi.Client) error {
+				return failed(adminapi.RestartPlugin.Call(ctx, a, adminapi.ProviderName{Provider: "bank"}))
+			})
 		},
 	}
 }

@@ -16,19 +16,14 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-func (c *Console) showBalance(x *call) (any, error) {
-	query := x.request.URL.Query()
-	at, err := timeOf(query, "at", time.Time{})
-	if err != nil {
-		return nil, err
-	}
-	mode := cmp.Or(query.Get("mode"), string(tenants.Live))
+func (c *Console) showBalance(x *call, wanted adminapi.BalanceQuery) (out adminapi.Balance, err error) {
+	at, mode := wanted.At, cmp.Or(wanted.Mode, string(tenants.Live))
 	if x.merchant() == tenants.Platform {
 		return c.platformBalance(x, mode, at)
 	}
 	owner, err := c.ownerOf(x, mode)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	var balance ledger.Balance
 	if at.IsZero() {
@@ -37,7 +32,7 @@ func (c *Console) showBalance(x *call) (any, error) {
 		balance, err = c.deps.Ledger.BalanceAt(x.request.Context(), owner, at)
 	}
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	return adminapi.Balance{MerchantID: owner.MerchantID, Mode: owner.Mode, At: or(at, x.now), Accounts: []adminapi.AccountBalance{
 		{Account: "available", Amount: adminapi.Rupiah(balance.Available)}, {Account: "held", Amount: adminapi.Rupiah(balance.Held)},
@@ -45,16 +40,16 @@ func (c *Console) showBalance(x *call) (any, error) {
 }
 
 // platformBalance is each of the platform's accounts, at each provider.
-func (c *Console) platformBalance(x *call, modeText string, at time.Time) (any, error) {
+func (c *Console) platformBalance(x *call, modeText string, at time.Time) (out adminapi.Balance, err error) {
 	mode, err := parseMode(modeText)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	sums, err := c.deps.Ledger.PlatformAt(x.request.Context(), string(mode), or(at, x.now.Add(ahead)))
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	out := adminapi.Balance{MerchantID: string(tenants.Platform), Mode: string(mode), At: or(at, x.now), Accounts: []adminapi.AccountBalance{}}
+	out = adminapi.Balance{MerchantID: string(tenants.Platform), Mode: string(mode), At: or(at, x.now), Accounts: []adminapi.AccountBalance{}}
 	for _, s := range sums {
 		if s.Provider == "" { // operators' own, which no provider has a part in
 			out.Accounts = append(out.Accounts, adminapi.AccountBalance{Account: "adjustments", Amount: adminapi.Rupiah(s.Adjustments)})
@@ -76,31 +71,19 @@ func or(t, otherwise time.Time) time.Time {
 	return t
 }
 
-func (c *Console) listAccountStatement(x *call) (any, error) {
-	query := x.request.URL.Query()
-	owner, err := c.ownerOf(x, cmp.Or(query.Get("mode"), string(tenants.Live)))
+func (c *Console) listAccountStatement(x *call, wanted adminapi.AccountStatementFilter) (out adminapi.AccountStatement, err error) {
+	owner, err := c.ownerOf(x, cmp.Or(wanted.Mode, string(tenants.Live)))
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	from, err := timeOf(query, "from", time.Time{})
+	after, err := parseCursor(wanted.After)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	to, err := timeOf(query, "to", x.now.Add(ahead))
+	most := cmp.Or(wanted.Limit, defaultPage)
+	entries, err := c.deps.Ledger.AccountStatement(x.request.Context(), owner, wanted.From, or(wanted.To, x.now.Add(ahead)), after, most)
 	if err != nil {
-		return nil, err
-	}
-	most, err := pageSize(query.Get("limit"))
-	if err != nil {
-		return nil, err
-	}
-	after, err := parseCursor(query.Get("after"))
-	if err != nil {
-		return nil, err
-	}
-	entries, err := c.deps.Ledger.AccountStatement(x.request.Context(), owner, from, to, after, most)
-	if err != nil {
-		return nil, err
+		return out, err
 	}
 	page := adminapi.AccountStatement{Entries: make([]adminapi.AccountEntry, len(entries))}
 	for i, e := range entries {

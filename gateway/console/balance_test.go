@@ -32,7 +32,8 @@ func newBooks(t *testing.T) (*world, string) {
 		for range i - 1 {
 			order.Amount++
 		}
-		if _, err := w.Credit(t.Context(), id, order); err != nil {
+		order.Merchant = id
+		if _, err := adminapi.Credit.Call(t.Context(), w, order); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -42,7 +43,8 @@ func newBooks(t *testing.T) (*world, string) {
 func (w *world) statement(id string, f adminapi.AccountStatementFilter) (entries []adminapi.AccountEntry, pages int) {
 	w.Helper()
 	for {
-		page, err := w.AccountStatement(w.Context(), id, f)
+		f.Merchant = id
+		page, err := adminapi.ListAccountStatement.Call(w.Context(), w, f)
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -84,18 +86,18 @@ func TestABalanceOfATime(t *testing.T) {
 	for at, want := range map[time.Time]adminapi.Rupiah{
 		{}: 15, entries[0].At.Add(-time.Microsecond): 0, entries[0].At: 1, entries[2].At: 6, entries[4].At: 15,
 	} {
-		balance, err := w.Balance(t.Context(), id, "live", at)
+		balance, err := adminapi.ShowBalance.Call(t.Context(), w, adminapi.BalanceQuery{Merchant: id, Mode: "live", At: at})
 		if err != nil || balance.MerchantID != id || balance.Mode != "live" || balance.Accounts[0].Amount != want ||
 			balance.Accounts[1] != (adminapi.AccountBalance{Account: "held"}) || !at.IsZero() && !balance.At.Equal(at) || balance.At.IsZero() {
 			t.Errorf("at %v: %+v, %v; want %s", at, balance, err, want)
 		}
 	}
-	platform, err := w.Balance(t.Context(), "platform", "live", time.Time{})
+	platform, err := adminapi.ShowBalance.Call(t.Context(), w, adminapi.BalanceQuery{Merchant: "platform", Mode: "live"})
 	want := []adminapi.AccountBalance{{Account: "adjustments", Amount: -15}}
 	if err != nil || platform.MerchantID != "platform" || !slices.Equal(platform.Accounts, want) {
 		t.Errorf("platform %+v, %v", platform, err)
 	}
-	if early, err := w.Balance(t.Context(), "platform", "live", entries[1].At); err != nil || early.Accounts[0].Amount != -3 {
+	if early, err := adminapi.ShowBalance.Call(t.Context(), w, adminapi.BalanceQuery{Merchant: "platform", Mode: "live", At: entries[1].At}); err != nil || early.Accounts[0].Amount != -3 {
 		t.Errorf("platform, early: %+v, %v", early, err)
 	}
 }
@@ -110,7 +112,7 @@ func (earnings) PlatformAt(context.Context, string, time.Time) ([]store.Platform
 func TestThePlatformsAccountsAreToldByProvider(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) { d.Ledger = earnings{} })
-	platform, err := w.Balance(t.Context(), "platform", "test", time.Time{})
+	platform, err := adminapi.ShowBalance.Call(t.Context(), w, adminapi.BalanceQuery{Merchant: "platform", Mode: "test"})
 	want := []adminapi.AccountBalance{
 		{Account: "adjustments", Amount: -100}, {Account: "margin", Provider: "pulsa", Amount: 50},
 		{Account: "cost", Provider: "pulsa", Amount: -40}, {Account: "deposit", Provider: "pulsa", Amount: 40},
@@ -135,10 +137,10 @@ func TestBooksThatCantBeRead(t *testing.T) {
 			t.Errorf("%s: %d %s", path, status, body)
 		}
 	}
-	_, err := w.Balance(t.Context(), "mer_nobody", "live", time.Time{})
+	_, err := adminapi.ShowBalance.Call(t.Context(), w, adminapi.BalanceQuery{Merchant: "mer_nobody", Mode: "live"})
 	w.refused(err, http.StatusNotFound, "")
-	_, err = w.AccountStatement(t.Context(), "mer_nobody", adminapi.AccountStatementFilter{Mode: "live"})
+	_, err = adminapi.ListAccountStatement.Call(t.Context(), w, adminapi.AccountStatementFilter{Merchant: "mer_nobody", Mode: "live"})
 	w.refused(err, http.StatusNotFound, "")
-	_, err = w.Balance(t.Context(), "platform", "prod", time.Time{})
+	_, err = adminapi.ShowBalance.Call(t.Context(), w, adminapi.BalanceQuery{Merchant: "platform", Mode: "prod"})
 	w.refused(err, http.StatusBadRequest, "mode")
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"net/url"
 	"strings"
 	"time"
@@ -18,28 +19,20 @@ import (
 // a list is not given.
 const ahead = time.Hour
 
-func (c *Console) listCallbacks(x *call) (any, error) {
-	query := x.request.URL.Query()
-	owner, err := c.ownerOf(x, query.Get("mode"))
+func (c *Console) listCallbacks(x *call, wanted adminapi.CallbackFilter) ([]adminapi.Callback, error) {
+	owner, err := c.ownerOf(x, wanted.Mode)
 	if err != nil {
 		return nil, err
 	}
-	r := movement.CallbackRange{Owner: owner, State: movement.CallbackState(query.Get("state"))}
+	r := movement.CallbackRange{
+		Owner: owner, State: movement.CallbackState(wanted.State), Since: wanted.Since, Until: or(wanted.Until, x.now.Add(ahead)), Most: cmp.Or(wanted.Limit, defaultPage),
+	}
 	switch r.State {
 	case "", movement.CallbackNone, movement.CallbackWaiting, movement.CallbackDelivered, movement.CallbackGone, movement.CallbackDead:
 	default:
 		return nil, fault.Invalid("state", "must be waiting, delivered, gone, dead or none")
 	}
-	if r.Since, err = timeOf(query, "since", time.Time{}); err != nil {
-		return nil, err
-	}
-	if r.Until, err = timeOf(query, "until", x.now.Add(ahead)); err != nil {
-		return nil, err
-	}
-	if r.After, err = afterOf(query); err != nil {
-		return nil, err
-	}
-	if r.Most, err = pageSize(query.Get("limit")); err != nil {
+	if r.After, err = afterOf(wanted.After, wanted.Until); err != nil {
 		return nil, err
 	}
 	callbacks, err := c.deps.Callbacks.Callbacks(x.request.Context(), r)
@@ -53,20 +46,20 @@ func (c *Console) listCallbacks(x *call) (any, error) {
 	return list, nil
 }
 
-func (c *Console) showCallback(x *call) (any, error) {
-	owner, err := c.ownerOf(x, x.request.URL.Query().Get("mode"))
+func (c *Console) showCallback(x *call, wanted adminapi.CallbackID) (out adminapi.Callback, err error) {
+	owner, err := c.ownerOf(x, wanted.Mode)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	callback, err := c.callback(x, owner, x.request.PathValue("event"))
+	callback, err := c.callback(x, owner, wanted.Event)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	attempts, err := c.deps.Callbacks.Attempts(x.request.Context(), callback.CallbackKey)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	out := callbackDocument(callback)
+	out = callbackDocument(callback)
 	out.Body = callback.Body
 	out.Attempts = attemptDocuments(attempts)
 	return out, nil
@@ -103,26 +96,13 @@ func parseMode(text string) (tenants.Mode, error) {
 	return mode, nil
 }
 
-func timeOf(query url.Values, name string, otherwise time.Time) (time.Time, error) {
-	text := query.Get(name)
-	if text == "" {
-		return otherwise, nil
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return time.Time{}, fault.Invalid(name, "must be a time such as 2026-01-02T03:04:05Z")
-	}
-	return at, nil
-}
-
 // afterOf reads where a page goes on among what was made at the very time until.
-func afterOf(query url.Values) (uuid.UUID, error) {
-	text := query.Get("after")
+func afterOf(text string, until time.Time) (uuid.UUID, error) {
 	if text == "" {
 		return uuid.Nil, nil
 	}
 	id, err := uuid.Parse(text)
-	if err != nil || query.Get("until") == "" {
+	if err != nil || until.IsZero() {
 		return uuid.Nil, fault.Invalid("after", "must be the id of the last one of a page, with its time as until")
 	}
 	return id, nil

@@ -64,7 +64,7 @@ func (w *world) tried(owner movement.Owner, id uuid.UUID, then movement.Callback
 
 func (w *world) callback(merchant, mode, id string) adminapi.Callback {
 	w.Helper()
-	callback, err := w.Callback(w.Context(), merchant, mode, id)
+	callback, err := adminapi.ShowCallback.Call(w.Context(), w, adminapi.CallbackID{Merchant: merchant, Mode: mode, Event: id})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -89,7 +89,8 @@ func TestCallbacksAreListed(t *testing.T) {
 		"a few":                 {adminapi.CallbackFilter{Limit: 2}, []int{4, 3}},
 	} {
 		c.filter.Mode = "live"
-		list, err := w.Callbacks(t.Context(), merchant, c.filter)
+		c.filter.Merchant = merchant
+		list, err := adminapi.ListCallbacks.Call(t.Context(), w, c.filter)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +142,7 @@ func TestACallbackIsShownWithItsTries(t *testing.T) {
 		"no id":            {merchant, "live", "resend"},
 		"nobody":           {"mer_00000000-0000-4000-8000-000000000000", "live", id},
 	} {
-		_, err := w.Callback(t.Context(), c[0], c[1], c[2])
+		_, err := adminapi.ShowCallback.Call(t.Context(), w, adminapi.CallbackID{Merchant: c[0], Mode: c[1], Event: c[2]})
 		if failure := w.refused(err, http.StatusNotFound, ""); failure.Code != "NOT_FOUND" {
 			t.Errorf("%s: %v", name, failure)
 		}
@@ -159,7 +160,7 @@ func TestACallbackIsSentAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range ids[:4] {
-		resent, err := w.ResendCallbacks(t.Context(), merchant, adminapi.ResendOrder{Mode: "live", EventID: id})
+		resent, err := adminapi.ResendCallbacks.Call(t.Context(), w, adminapi.ResendOrder{Merchant: merchant, Mode: "live", EventID: id})
 		if err != nil || resent.Resent != 1 || resent.Until != nil {
 			t.Errorf("%+v, %v", resent, err)
 		}
@@ -167,11 +168,11 @@ func TestACallbackIsSentAgain(t *testing.T) {
 			t.Errorf("now %+v", now)
 		}
 	}
-	_, err := w.ResendCallbacks(t.Context(), merchant, adminapi.ResendOrder{Mode: "live", EventID: ids[4]})
+	_, err := adminapi.ResendCallbacks.Call(t.Context(), w, adminapi.ResendOrder{Merchant: merchant, Mode: "live", EventID: ids[4]})
 	w.refused(err, http.StatusBadRequest, "event_id")
-	_, err = w.ResendCallbacks(t.Context(), merchant, adminapi.ResendOrder{Mode: "live", EventID: ids[0], Failed: true})
+	_, err = adminapi.ResendCallbacks.Call(t.Context(), w, adminapi.ResendOrder{Merchant: merchant, Mode: "live", EventID: ids[0], Failed: true})
 	w.refused(err, http.StatusBadRequest, "event_id")
-	_, err = w.ResendCallbacks(t.Context(), merchant, adminapi.ResendOrder{Mode: "test", EventID: ids[0]})
+	_, err = adminapi.ResendCallbacks.Call(t.Context(), w, adminapi.ResendOrder{Merchant: merchant, Mode: "test", EventID: ids[0]})
 	w.refused(err, http.StatusNotFound, "")
 	if got := w.actions(merchant); len(got) != 5 || got[4] != "ayu callback.resend" {
 		t.Errorf("audit %q", got)
@@ -198,7 +199,8 @@ func TestARangeIsSentAgain(t *testing.T) {
 			ids := w.callbacks(merchant, "live", states...)
 			foreign := w.callbacks(merchant, "test", "dead")[0]
 			c.order.Mode = "live"
-			answer, err := w.ResendCallbacks(t.Context(), merchant, c.order)
+			c.order.Merchant = merchant
+			answer, err := adminapi.ResendCallbacks.Call(t.Context(), w, c.order)
 			if err != nil || answer.Resent != len(c.resent) || answer.Until != nil {
 				t.Fatalf("%+v, %v", answer, err)
 			}
@@ -220,7 +222,7 @@ func TestARangeIsSentAgain(t *testing.T) {
 		})
 	}
 	w := newWorld(t)
-	_, err := w.ResendCallbacks(t.Context(), w.merchant().MerchantID, adminapi.ResendOrder{Mode: "live"})
+	_, err := adminapi.ResendCallbacks.Call(t.Context(), w, adminapi.ResendOrder{Merchant: w.merchant().MerchantID, Mode: "live"})
 	w.refused(err, http.StatusBadRequest, "since")
 }
 
@@ -256,12 +258,13 @@ func TestOneRequestSendsNoMoreThanItCan(t *testing.T) {
 	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) { d.Callbacks = &failures{left: 2100, sent: sent} })
 	merchant := w.merchant().MerchantID
 	order := adminapi.ResendOrder{Mode: "live", Failed: true}
-	first, err := w.ResendCallbacks(t.Context(), merchant, order)
+	order.Merchant = merchant
+	first, err := adminapi.ResendCallbacks.Call(t.Context(), w, order)
 	if err != nil || first.Resent != 2000 || first.Until == nil || !first.Until.After(made.Add(100*time.Second)) || first.Until.After(made.Add(102*time.Second)) {
 		t.Fatalf("%+v, %v", first, err)
 	}
 	order.Until = first.Until
-	second, err := w.ResendCallbacks(t.Context(), merchant, order)
+	second, err := adminapi.ResendCallbacks.Call(t.Context(), w, order)
 	if err != nil || second.Resent != 100 || second.Until != nil || len(sent) != 2100 {
 		t.Errorf("%+v, %v; %d are sent again", second, err, len(sent))
 	}
@@ -271,17 +274,17 @@ func TestATestIsSent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	merchant := w.merchant().MerchantID
-	_, err := w.TestCallback(t.Context(), merchant, adminapi.TestOrder{Mode: "test"})
+	_, err := adminapi.TestCallback.Call(t.Context(), w, adminapi.TestOrder{Merchant: merchant, Mode: "test"})
 	w.refused(err, http.StatusBadRequest, "url") // there is no default
 	for _, bad := range []string{"http://shop.example.com/cb", "https://127.0.0.1/", "https://shop.example.com:22/"} {
-		_, err = w.TestCallback(t.Context(), merchant, adminapi.TestOrder{Mode: "test", URL: bad})
+		_, err = adminapi.TestCallback.Call(t.Context(), w, adminapi.TestOrder{Merchant: merchant, Mode: "test", URL: bad})
 		w.refused(err, http.StatusBadRequest, "url")
 	}
-	if _, err := w.SetCallbackURL(t.Context(), merchant, "test", receiver); err != nil {
+	if _, err := adminapi.SetCallbackURL.Call(t.Context(), w, adminapi.CallbackURL{Merchant: merchant, Mode: "test", URL: new(receiver)}); err != nil {
 		t.Fatal(err)
 	}
 	for given, want := range map[string]string{"": receiver, "https://other.example.com/x": "https://other.example.com/x"} {
-		sent, err := w.TestCallback(t.Context(), merchant, adminapi.TestOrder{Mode: "test", URL: given})
+		sent, err := adminapi.TestCallback.Call(t.Context(), w, adminapi.TestOrder{Merchant: merchant, Mode: "test", URL: given})
 		if err != nil || strings.Contains(sent.URL, "hidden") {
 			t.Fatalf("%+v, %v", sent, err)
 		}
@@ -298,7 +301,7 @@ func TestATestIsSent(t *testing.T) {
 			t.Errorf("body %s, %v", stored.Body, err)
 		}
 	}
-	entries, err := w.Audit(t.Context(), merchant, adminapi.AuditFilter{})
+	entries, err := adminapi.ListAudit.Call(t.Context(), w, adminapi.AuditFilter{Merchant: merchant})
 	if err != nil || len(entries) != 4 || entries[0].Action != "callback.test" || strings.Contains(mustJSON(t, entries), "hidden") {
 		t.Errorf("audit %+v, %v", entries, err)
 	}

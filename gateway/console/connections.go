@@ -22,30 +22,30 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-func (c *Console) setConnection(x *call, spec adminapi.ConnectionSpec) (any, error) {
+func (c *Console) setConnection(x *call, spec adminapi.ConnectionSpec) (out adminapi.Connection, err error) {
 	account, err := c.account(x)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	wanted, credentials, err := c.checkConnection(x, account, spec)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	if now, ok := account.Connection(wanted.Mode, wanted.Provider); ok && c.sameConnection(now, wanted, credentials) {
 		return c.connectionDocument(now), nil
 	}
 	if err := c.checkHolder(x, wanted, credentials); err != nil {
-		return nil, err
+		return out, err
 	}
 	checked, err := c.verify(x, wanted, credentials, spec.Unverified)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	if wanted.Sealed, err = c.deps.Vault.SealCredentials(wanted.MerchantID, wanted.Mode, wanted.Provider, credentials); err != nil {
-		return nil, err
+		return out, err
 	}
 	if wanted.NotifyToken, err = tenants.NewNotifyToken(rand.Reader); err != nil {
-		return nil, err
+		return out, err
 	}
 	detail := fmt.Sprintf("provider %s, mode %s, owner %s", wanted.Provider, wanted.Mode, wanted.Owner)
 	if checked.Verified == unverified {
@@ -54,10 +54,10 @@ func (c *Console) setConnection(x *call, spec adminapi.ConnectionSpec) (any, err
 	stored, err := c.deps.Secrets.PutConnection(x.request.Context(), x.audit("connection.set", detail), wanted)
 	c.deps.Directory.Invalidate(wanted.MerchantID)
 	if errors.Is(err, store.ErrPluginRemoved) {
-		return nil, fault.New(fault.NotFound, "There is no such provider any more: its plugin was removed.")
+		return out, fault.New(fault.NotFound, "There is no such provider any more: its plugin was removed.")
 	}
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	document := c.connectionDocument(stored)
 	document.Verified, document.Account = checked.Verified, checked.Account
@@ -68,7 +68,7 @@ func (c *Console) setConnection(x *call, spec adminapi.ConnectionSpec) (any, err
 // part, and the credentials in their compact form.
 func (c *Console) checkConnection(x *call, account *tenants.Account, spec adminapi.ConnectionSpec) (tenants.Connection, []byte, error) {
 	id := account.ID()
-	provider := tenants.Provider(x.request.PathValue("provider"))
+	provider := tenants.Provider(spec.Provider)
 	schema, ok := c.offered.Load().schemas[provider]
 	if !ok {
 		return tenants.Connection{}, nil, fault.New(fault.NotFound, "There is no such provider.")
@@ -174,8 +174,8 @@ func credentialsMissing(provider tenants.Provider, schema *catalog.ConnectionSch
 }
 
 // listConnectionFields tells what a provider asks for in credentials, from its manifest.
-func (c *Console) listConnectionFields(x *call) (any, error) {
-	schema, ok := c.offered.Load().schemas[tenants.Provider(x.request.PathValue("provider"))]
+func (c *Console) listConnectionFields(x *call, wanted adminapi.ProviderName) ([]adminapi.ConnectionField, error) {
+	schema, ok := c.offered.Load().schemas[tenants.Provider(wanted.Provider)]
 	if !ok {
 		return nil, fault.New(fault.NotFound, "There is no such provider.")
 	}

@@ -18,7 +18,7 @@ import (
 
 func (w *world) connect(merchant, owner, credentials string) adminapi.Connection {
 	w.Helper()
-	set, err := w.SetConnection(w.Context(), merchant, "bank", adminapi.ConnectionSpec{Mode: "live", Owner: owner, Credentials: []byte(credentials)})
+	set, err := adminapi.SetConnection.Call(w.Context(), w, adminapi.ConnectionSpec{Merchant: merchant, Provider: "bank", Mode: "live", Owner: owner, Credentials: []byte(credentials)})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func (w *world) connect(merchant, owner, credentials string) adminapi.Connection
 func TestWhatAProviderAsksForIsExplained(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	fields, err := w.ConnectionFields(t.Context(), "bank")
+	fields, err := adminapi.ListConnectionFields.Call(t.Context(), w, adminapi.ProviderName{Provider: "bank"})
 	want := []adminapi.ConnectionField{
 		{Name: "api_key", Required: true, Secret: true, Title: "API key", Description: "as the portal shows it", Pattern: "^k-", Example: `"k-0123"`},
 		{Name: "pin"}, {Name: "region", Choices: []string{"jkt", "sub"}},
@@ -36,7 +36,7 @@ func TestWhatAProviderAsksForIsExplained(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(fields, want) {
 		t.Errorf("got %+v, %v\nwant %+v", fields, err, want)
 	}
-	_, err = w.ConnectionFields(t.Context(), "nobody")
+	_, err = adminapi.ListConnectionFields.Call(t.Context(), w, adminapi.ProviderName{Provider: "nobody"})
 	w.refused(err, http.StatusNotFound, "")
 }
 
@@ -56,7 +56,7 @@ func TestAConnectionIsSealedAndFound(t *testing.T) {
 	if err != nil || string(account.ID()) != made.MerchantID {
 		t.Fatalf("the route leads nowhere: %v", err)
 	}
-	shown, err := w.Merchant(t.Context(), made.MerchantID)
+	shown, err := adminapi.ShowMerchant.Call(t.Context(), w, adminapi.MerchantID{Merchant: made.MerchantID})
 	if err != nil || len(shown.Connections) != 1 || len(shown.Connections[0].Fields) == 0 || shown.Connections[0].Fields[0] != "api_key" || strings.Contains(mustJSON(t, shown), "k-secret") {
 		t.Errorf("shown %+v, %v", shown.Connections, err)
 	}
@@ -96,7 +96,7 @@ func TestModesAndMerchantsHaveRoutesOfTheirOwn(t *testing.T) {
 	routes := map[string]bool{}
 	for _, id := range []string{w.merchant().MerchantID, w.merchant().MerchantID} {
 		for _, mode := range []string{"live", "test"} {
-			set, err := w.SetConnection(t.Context(), id, "bank", adminapi.ConnectionSpec{Mode: mode, Credentials: []byte(`{"api_key":"k-secret"}`)})
+			set, err := adminapi.SetConnection.Call(t.Context(), w, adminapi.ConnectionSpec{Merchant: id, Provider: "bank", Mode: mode, Credentials: []byte(`{"api_key":"k-secret"}`)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +123,7 @@ func TestWrongCredentialsAreNamedAndNotRepeated(t *testing.T) {
 		`null`:                                           "credentials",
 		`{"api_key":"k-hidden", "api_key":"k-hidden-2"}`: "credentials.api_key",
 	} {
-		_, err := w.SetConnection(t.Context(), id, "bank", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(credentials)})
+		_, err := adminapi.SetConnection.Call(t.Context(), w, adminapi.ConnectionSpec{Merchant: id, Provider: "bank", Mode: "live", Credentials: []byte(credentials)})
 		failure := w.refused(err, http.StatusBadRequest, field)
 		if text := failure.Error() + w.logs.String(); strings.Contains(text, "hidden") || strings.Contains(text, "4712") {
 			t.Errorf("%s: the value is repeated: %s", credentials, text)
@@ -133,14 +133,16 @@ func TestWrongCredentialsAreNamedAndNotRepeated(t *testing.T) {
 		"mode":  {Mode: "prod", Credentials: []byte(`{"api_key":"k-secret"}`)},
 		"owner": {Mode: "live", Owner: "me", Credentials: []byte(`{"api_key":"k-secret"}`)},
 	} {
-		_, err := w.SetConnection(t.Context(), id, "bank", spec)
+		spec.Merchant, spec.Provider = id, "bank"
+		_, err := adminapi.SetConnection.Call(t.Context(), w, spec)
 		w.refused(err, http.StatusBadRequest, field)
 	}
 	wrong := adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(`{"region":"jkt"}`)}
-	if _, err := w.SetConnection(t.Context(), id, "bank", wrong); !strings.Contains(err.Error(), "asks for: api_key; optional: pin, region.") {
+	wrong.Merchant, wrong.Provider = id, "bank"
+	if _, err := adminapi.SetConnection.Call(t.Context(), w, wrong); !strings.Contains(err.Error(), "asks for: api_key; optional: pin, region.") {
 		t.Errorf("what the provider asks for is not said: %v", err)
 	}
-	_, err := w.SetConnection(t.Context(), id, "nobank", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(`{"api_key":"k-secret"}`)})
+	_, err := adminapi.SetConnection.Call(t.Context(), w, adminapi.ConnectionSpec{Merchant: id, Provider: "nobank", Mode: "live", Credentials: []byte(`{"api_key":"k-secret"}`)})
 	w.refused(err, http.StatusNotFound, "")
 	if n := len(w.account(id).Connections()); n != 0 {
 		t.Errorf("there are %d connections", n)
@@ -156,7 +158,7 @@ func TestWhatAProviderAsksForIsTold(t *testing.T) {
 		"bank": "bank asks for api_key; optional: pin, region.\n  credentials is required\n  credentials.api_key is required: as the portal shows it\n" +
 			"  credentials.pin is optional\n  credentials.region is optional",
 	} {
-		_, err := w.SetConnection(t.Context(), id, provider, adminapi.ConnectionSpec{Mode: "live"})
+		_, err := adminapi.SetConnection.Call(t.Context(), w, adminapi.ConnectionSpec{Merchant: id, Provider: provider, Mode: "live"})
 		if failure := w.refused(err, http.StatusBadRequest, "credentials"); !strings.HasSuffix(failure.Error(), want) {
 			t.Errorf("said %v", failure)
 		}
@@ -203,7 +205,7 @@ func TestWhereOperatorsConnectStays(t *testing.T) {
 		if step.by == "owner" {
 			by = own
 		}
-		if _, err := by.SetConnection(t.Context(), id, "bank", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(step.given)}); err != nil {
+		if _, err := adminapi.SetConnection.Call(t.Context(), by, adminapi.ConnectionSpec{Merchant: id, Provider: "bank", Mode: "live", Credentials: []byte(step.given)}); err != nil {
 			t.Fatalf("%s: %v", step.given, err)
 		}
 		if want := cmp.Or(step.want, step.given); !sameJSON(t, stored(), want) {
@@ -211,7 +213,7 @@ func TestWhereOperatorsConnectStays(t *testing.T) {
 		}
 	}
 	for _, text := range []string{`[]`, `null`, `"k-first"`} {
-		_, err := own.SetConnection(t.Context(), id, "bank", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(text)})
+		_, err := adminapi.SetConnection.Call(t.Context(), own, adminapi.ConnectionSpec{Merchant: id, Provider: "bank", Mode: "live", Credentials: []byte(text)})
 		w.refused(err, http.StatusBadRequest, "credentials")
 	}
 }

@@ -153,10 +153,6 @@ func (c *Console) routes() {
 	c.mux.HandleFunc("GET /healthz", c.alive)
 	c.mux.HandleFunc("GET /readyz", c.ready)
 	c.mux.Handle("GET /metrics", c.deps.Metrics.handler)
-	for pattern, handle := range c.handlers() {
-		c.mux.HandleFunc(pattern, c.admin(handle))
-		c.acts[pattern] = adminapi.Act{Route: pattern, Takes: permissions[pattern], Platform: ofPlatform[pattern]}
-	}
 	serve(c, adminapi.ListPauses, c.listPauses)
 	serve(c, adminapi.SetPause, c.setPause)
 	serve(c, adminapi.EndPause, c.endPause)
@@ -167,8 +163,73 @@ func (c *Console) routes() {
 	serve(c, adminapi.ListStatementLines, c.listStatementLines)
 	serve(c, adminapi.AssignStatementLine, c.assignStatementLine)
 	serve(c, adminapi.RefundPayment, c.refundPayment)
-	c.mux.HandleFunc("POST "+impactPath, c.tryOnPast)
-	c.acts["POST "+impactPath] = adminapi.Act{Route: "POST " + impactPath, Takes: adminapi.ChangePolicy}
+	serve(c, adminapi.ShowRecovery, c.showRecovery)
+	serve(c, adminapi.OpenRecovery, c.openRecovery)
+	serve(c, adminapi.CreateMerchant, c.createMerchant)
+	serve(c, adminapi.ListMerchants, c.listMerchants)
+	serve(c, adminapi.ShowMerchant, c.showMerchant)
+	serve(c, adminapi.SuspendMerchant, c.suspend)
+	serve(c, adminapi.ResumeMerchant, c.resume)
+	serve(c, adminapi.SetTier, c.setTier)
+	serve(c, adminapi.SetLabels, c.setLabels)
+	serve(c, adminapi.CreateKey, c.createKey)
+	serve(c, adminapi.RotateKey, c.rotateKey)
+	serve(c, adminapi.RevokeKey, c.revokeKey)
+	serve(c, adminapi.SetConnection, c.setConnection)
+	serve(c, adminapi.ListAudit, c.listAudit)
+	serve(c, adminapi.ListCallbacks, c.listCallbacks)
+	serve(c, adminapi.ShowCallback, c.showCallback)
+	serve(c, adminapi.ResendCallbacks, c.resendCallbacks)
+	serve(c, adminapi.TestCallback, c.testCallback)
+	serve(c, adminapi.SetCallbackURL, c.setCallbackURL)
+	serve(c, adminapi.ChangeCallbackSecret, c.changeCallbackSecret)
+	serve(c, adminapi.Credit, c.credit)
+	serve(c, adminapi.Debit, c.debit)
+	serve(c, adminapi.ShowBalance, c.showBalance)
+	serve(c, adminapi.ListAccountStatement, c.listAccountStatement)
+	serve(c, adminapi.ShowQuotas, c.listQuotas)
+	serve(c, adminapi.ListLimits, c.listLimits)
+	serve(c, adminapi.ListRequests, c.listRequests)
+	serve(c, adminapi.ListRefusals, c.listRefusals)
+	serve(c, adminapi.FindOf, c.findOf)
+	serve(c, adminapi.SetLimits, c.setLimits)
+	serve(c, adminapi.RemoveLimit, c.removeLimit)
+	serve(c, adminapi.ListWaiting, c.listAllWaiting)
+	serve(c, adminapi.ShowTraffic, c.showTraffic)
+	serve(c, adminapi.ListAdjustments, c.listWaiting)
+	serve(c, adminapi.ApproveAdjustment, c.approve)
+	serve(c, adminapi.RejectAdjustment, c.reject)
+	serve(c, adminapi.CheckLedger, c.checkLedger)
+	serve(c, adminapi.RemoveConnection, c.removeConnection)
+	serve(c, adminapi.ListExceptions, c.listExceptions)
+	serve(c, adminapi.ResolveException, c.resolveException)
+	serve(c, adminapi.ShowKeyset, c.showKeyset)
+	serve(c, adminapi.ResealKeyset, c.reseal)
+	serve(c, adminapi.ListPlugins, c.listPlugins)
+	serve(c, adminapi.ShowPlugin, c.showPlugin)
+	serve(c, adminapi.ListConnectionFields, c.listConnectionFields)
+	serve(c, adminapi.ListApprovals, c.listApprovals)
+	serve(c, adminapi.ApprovePlugin, c.approvePlugin)
+	serve(c, adminapi.ConfirmPlugin, c.confirmPlugin)
+	serve(c, adminapi.ActivatePlugin, c.activatePlugin)
+	serve(c, adminapi.RollBackPlugin, c.rollBackPlugin)
+	serve(c, adminapi.RemovePlugin, c.removePlugin)
+	serve(c, adminapi.RestartPlugin, c.restartPlugin)
+	serve(c, adminapi.ShowMovement, c.showMovement)
+	serve(c, adminapi.OverrideMovement, c.overrideMovement)
+	serve(c, adminapi.TestPolicy, judged(c, c.testPolicy))
+	serve(c, adminapi.TryPolicy, judged(c, c.tryPolicy))
+	serve(c, adminapi.Find, c.find)
+	serve(c, adminapi.ListReplicas, c.listReplicas)
+	serve(c, adminapi.ListPolicies, c.listPolicies)
+	serve(c, adminapi.PushPolicy, judged(c, c.pushPolicy))
+	serve(c, adminapi.ShowPolicy, c.showPolicy)
+	serve(c, adminapi.DiffPolicies, c.diffPolicies)
+	serve(c, adminapi.ActivatePolicy, c.activatePolicy)
+	serve(c, adminapi.RollBackPolicy, c.rollBackPolicy)
+	serve(c, adminapi.ShowActivation, c.showActivation)
+	c.mux.HandleFunc(adminapi.TryOnPast.Route, c.tryOnPast)
+	c.acts[adminapi.TryOnPast.Route] = adminapi.TryOnPast
 	c.mux.HandleFunc(nowhere, c.nothingHere)
 }
 
@@ -189,78 +250,6 @@ func serve[In, Out any](c *Console, e adminapi.Endpoint[In, Out], handle func(*c
 		}
 		return handle(x, in)
 	}))
-}
-
-// handlers are the routes that answer with data. What each needs of an operator's role
-// stands in permissions.
-func (c *Console) handlers() map[string]func(*call) (any, error) {
-	return map[string]func(*call) (any, error){
-		"GET /admin/recovery":                                            c.showRecovery,
-		"POST /admin/recovery/open":                                      body(c.openRecovery),
-		"POST /admin/merchants":                                          body(c.createMerchant),
-		"GET /admin/merchants":                                           c.listMerchants,
-		"GET /admin/merchants/{merchant}":                                c.showMerchant,
-		"POST /admin/merchants/{merchant}/suspend":                       body(c.suspend),
-		"POST /admin/merchants/{merchant}/resume":                        body(c.resume),
-		"POST /admin/merchants/{merchant}/tier":                          body(c.setTier),
-		"POST /admin/merchants/{merchant}/labels":                        body(c.setLabels),
-		"POST /admin/merchants/{merchant}/keys":                          body(c.createKey),
-		"POST /admin/merchants/{merchant}/keys/{key}/rotate":             body(c.rotateKey),
-		"POST /admin/merchants/{merchant}/keys/{key}/revoke":             body(c.revokeKey),
-		"PUT /admin/merchants/{merchant}/connections/{provider}":         body(c.setConnection),
-		"GET /admin/merchants/{merchant}/audit":                          c.listAudit,
-		"GET /admin/merchants/{merchant}/callbacks":                      c.listCallbacks,
-		"GET /admin/merchants/{merchant}/callbacks/{event}":              c.showCallback,
-		"POST /admin/merchants/{merchant}/callbacks/resend":              body(c.resendCallbacks),
-		"POST /admin/merchants/{merchant}/callbacks/test":                body(c.testCallback),
-		"PUT /admin/merchants/{merchant}/callbacks/url":                  body(c.setCallbackURL),
-		"POST /admin/merchants/{merchant}/callbacks/secret":              body(c.changeCallbackSecret),
-		"POST /admin/merchants/{merchant}/credit":                        body(c.credit),
-		"POST /admin/merchants/{merchant}/debit":                         body(c.debit),
-		"GET /admin/merchants/{merchant}/balance":                        c.showBalance,
-		"GET /admin/merchants/{merchant}/account-statement":              c.listAccountStatement,
-		"GET /admin/merchants/{merchant}/quotas":                         c.listQuotas,
-		"GET /admin/merchants/{merchant}/limits":                         c.listLimits,
-		"GET /admin/merchants/{merchant}/requests":                       c.listRequests,
-		"GET /admin/merchants/{merchant}/refusals":                       c.listRefusals,
-		"GET /admin/merchants/{merchant}/find":                           c.findOf,
-		"POST /admin/merchants/{merchant}/limits":                        body(c.setLimits),
-		"POST /admin/merchants/{merchant}/limits/{limit}/remove":         body(c.removeLimit),
-		"GET /admin/waiting":                                             c.listAllWaiting,
-		"GET /admin/traffic":                                             c.showTraffic,
-		"GET /admin/ledger/waiting":                                      c.listWaiting,
-		"POST /admin/ledger/approve":                                     body(c.approve),
-		"POST /admin/ledger/reject":                                      body(c.reject),
-		"GET /admin/ledger/check":                                        c.checkLedger,
-		"POST /admin/merchants/{merchant}/connections/{provider}/remove": body(c.removeConnection),
-		"GET /admin/exceptions":                                          c.listExceptions,
-		"POST /admin/exceptions/resolve":                                 body(c.resolveException),
-		"GET /admin/keyset":                                              c.showKeyset,
-		"POST /admin/keyset/reseal":                                      body(c.reseal),
-		"GET /admin/plugins":                                             c.listPlugins,
-		"GET /admin/plugins/{provider}":                                  c.showPlugin,
-		"GET /admin/plugins/{provider}/connection-fields":                c.listConnectionFields,
-		"GET /admin/plugin-approvals":                                    c.listApprovals,
-		"POST /admin/plugin-approvals":                                   body(c.approvePlugin),
-		"POST /admin/plugin-approvals/{approval}/confirm":                body(c.confirmPlugin),
-		"POST /admin/plugins/{provider}/activate":                        body(c.activatePlugin),
-		"POST /admin/plugins/{provider}/rollback":                        body(c.rollBackPlugin),
-		"POST /admin/plugins/{provider}/remove":                          body(c.removePlugin),
-		"POST /admin/plugins/{provider}/restart":                         body(c.restartPlugin),
-		"GET /admin/movements/{movement}":                                c.showMovement,
-		"POST /admin/movements/{movement}/override":                      body(c.overrideMovement),
-		"POST /admin/policy/test":                                        c.judged(body(c.testPolicy)),
-		"POST /admin/policy/try":                                         c.judged(body(c.tryPolicy)),
-		"GET /admin/find":                                                c.find,
-		"GET /admin/replicas":                                            c.listReplicas,
-		"GET /admin/policies":                                            c.listPolicies,
-		"POST /admin/policies":                                           c.judged(body(c.pushPolicy)),
-		"GET /admin/policies/{version}":                                  c.showPolicy,
-		"GET /admin/policies/{version}/diff/{other}":                     c.diffPolicies,
-		"POST /admin/policies/{version}/activate":                        body(c.activatePolicy),
-		"POST /admin/policies/rollback":                                  body(c.rollBackPolicy),
-		"GET /admin/policies/activations/{activation}":                   c.showActivation,
-	}
 }
 
 // requestID is the header that every answer carries.
@@ -308,9 +297,13 @@ func (c *Console) begin(w http.ResponseWriter) string {
 
 // answer answers a request whose operator is known, if the operator's role has the route.
 func (c *Console) answer(w http.ResponseWriter, r *http.Request, id string) {
+	largest := int64(jsonbody.Max)
 	if ofOperators(r) {
 		_, pattern := c.mux.Handler(r)
 		who := identityOf(r)
+		if c.acts[pattern].Large {
+			largest = adminapi.MaxPolicy
+		}
 		var err error
 		if pattern != nowhere {
 			err = who.needs(c.acts[pattern].Takes)
@@ -323,21 +316,13 @@ func (c *Console) answer(w http.ResponseWriter, r *http.Request, id string) {
 			return
 		}
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, largest(r))
+	r.Body = http.MaxBytesReader(w, r.Body, largest)
 	c.mux.ServeHTTP(w, r)
 }
 
 // ofOperators tells the admin API from health and metrics.
 func ofOperators(r *http.Request) bool {
 	return r.URL.Path == "/admin" || strings.HasPrefix(r.URL.Path, "/admin/")
-}
-
-// largest is how large a request's body may be.
-func largest(r *http.Request) int64 {
-	if slices.Contains([]string{"/admin/policies", "/admin/policy/test", "/admin/policy/try", "/admin/plugin-approvals", impactPath}, r.URL.Path) {
-		return adminapi.MaxPolicy
-	}
-	return jsonbody.Max
 }
 
 // admin makes a handler of one that answers with data.
@@ -360,26 +345,15 @@ func (c *Console) admin(handle func(*call) (any, error)) http.HandlerFunc {
 	}
 }
 
-// body makes a handler of one that takes a body.
-func body[T any](handle func(*call, T) (any, error)) func(*call) (any, error) {
-	return func(x *call) (any, error) {
-		var given T
-		if err := decode(x, &given); err != nil {
-			return nil, err
-		}
-		return handle(x, given)
-	}
-}
-
 // judged makes a handler of one that compiles a policy. One is compiled at a time, since
 // that takes memory and a core's time from the merchants.
-func (c *Console) judged(handle func(*call) (any, error)) func(*call) (any, error) {
-	return func(x *call) (any, error) {
+func judged[In, Out any](c *Console, handle func(*call, In) (Out, error)) func(*call, In) (Out, error) {
+	return func(x *call, in In) (out Out, err error) {
 		if !c.judging.TryLock() {
-			return nil, fault.New(fault.InProgress, "Another policy is being pushed or tried at this moment. Nothing was changed; try again in a few seconds.")
+			return out, fault.New(fault.InProgress, "Another policy is being pushed or tried at this moment. Nothing was changed; try again in a few seconds.")
 		}
 		defer c.judging.Unlock()
-		return handle(x)
+		return handle(x, in)
 	}
 }
 

@@ -272,7 +272,7 @@ func (broken) Merchants(context.Context, tenants.MerchantID, int) ([]tenants.Mer
 func TestFaultsInsideAreLoggedAndNotTold(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) { d.Merchants = broken{d.Merchants} })
-	_, err := w.Merchants(t.Context(), "", 10)
+	_, err := adminapi.ListMerchants.Call(t.Context(), w, adminapi.MerchantFilter{After: "", Limit: 10})
 	failure := w.refused(err, http.StatusInternalServerError, "")
 	if strings.Contains(failure.Error(), "db.internal") {
 		t.Errorf("told %v", failure)
@@ -287,20 +287,20 @@ func TestNoSecretIsLogged(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	made := w.merchant()
-	key, err := w.CreateKey(ctx, made.MerchantID, adminapi.NewKey{Mode: "live"})
+	key, err := adminapi.CreateKey.Call(ctx, w, adminapi.NewKey{Merchant: made.MerchantID, Mode: "live"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, err := w.RotateKey(ctx, made.MerchantID, key.KeyID, adminapi.Rotation{})
+	next, err := adminapi.RotateKey.Call(ctx, w, adminapi.KeyRotation{Merchant: made.MerchantID, Key: key.KeyID})
 	if err != nil {
 		t.Fatal(err)
 	}
 	set := w.connect(made.MerchantID, "", `{"api_key":"k-secret"}`)
-	_, _ = adminapi.NewClient(w.url, "wrong-token").Plugins(ctx)
+	_, _ = adminapi.ListPlugins.Call(ctx, adminapi.NewClient(w.url, "wrong-token"), adminapi.None{})
 	w.closeStore()
 	for _, try := range []error{
-		second(w.CreateMerchant(ctx, adminapi.NewMerchant{Name: "Toko", Tier: "scale"})),
-		second(w.SetConnection(ctx, made.MerchantID, "bank", adminapi.ConnectionSpec{Mode: "test", Credentials: []byte(`{"api_key":"k-secret"}`)})),
+		second(adminapi.CreateMerchant.Call(ctx, w, adminapi.NewMerchant{Name: "Toko", Tier: "scale"})),
+		second(adminapi.SetConnection.Call(ctx, w, adminapi.ConnectionSpec{Merchant: made.MerchantID, Provider: "bank", Mode: "test", Credentials: []byte(`{"api_key":"k-secret"}`)})),
 	} {
 		w.refused(try, http.StatusInternalServerError, "")
 	}
@@ -380,7 +380,7 @@ func TestFailuresAreReadable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	client := adminapi.NewClient(w.url, "wrong")
-	_, err := client.Plugins(t.Context())
+	_, err := adminapi.ListPlugins.Call(t.Context(), client, adminapi.None{})
 	if failure := w.refused(err, http.StatusUnauthorized, ""); failure.Error() != "The operator token is missing or wrong." {
 		t.Errorf("got %q", failure)
 	}

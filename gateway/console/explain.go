@@ -48,12 +48,12 @@ type explained struct {
 
 // explain tells what an id of a decision says, nil where it is none of this
 // installation's: then no merchant is its own.
-func (c *Console) explain(x *call, id string) (*adminapi.Decision, error) {
+func (c *Console) explain(x *call, id string, trace bool) (*adminapi.Decision, error) {
 	e, out, err := c.explained(x.request.Context(), x.now, id, movement.Owner{})
 	if err != nil || out == nil {
 		return nil, err
 	}
-	if x.request.URL.Query().Has("trace") {
+	if trace {
 		return out, c.trace(x, e, out)
 	}
 	return out, nil

@@ -39,7 +39,7 @@ func TestADecisionIsExplainedByItsIDAlone(t *testing.T) {
 	explain := func(version string, rule decision.Rule) adminapi.Decision {
 		t.Helper()
 		id := namer.Name(at, version, merchant.MerchantID, true, "/bank/name", rule).String()
-		found, err := w.Find(t.Context(), id, time.Time{})
+		found, err := adminapi.Find.Call(t.Context(), w, adminapi.Search{ID: id})
 		if err != nil || found.Decision == nil {
 			t.Fatalf("%v: %+v, %v", rule, found, err)
 		}
@@ -69,7 +69,7 @@ func TestADecisionIsExplainedByItsIDAlone(t *testing.T) {
 		"nobody's":               namer.Name(at, now, "mer_gone", true, "/bank/name", 0).String(),
 		"a UUID":                 uuid.NewString(),
 	} {
-		if found, err := w.Find(t.Context(), id, time.Time{}); err != nil || found.Decision != nil {
+		if found, err := adminapi.Find.Call(t.Context(), w, adminapi.Search{ID: id}); err != nil || found.Decision != nil {
 			t.Errorf("%s is explained: %+v, %v", what, found.Decision, err)
 		}
 	}
@@ -110,12 +110,12 @@ func TestWhatFailedOtherwiseIsExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{input.RequestID, input.ID.String()} {
-		found, err := adminapi.NewClient(w.url, otherToken).FindTraced(t.Context(), id, time.Time{})
+		found, err := adminapi.Find.Call(t.Context(), adminapi.NewClient(w.url, otherToken), adminapi.Search{ID: id, Trace: true})
 		if d := found.Decision; err != nil || d == nil || d.ID != input.ID.String() || d.Verdict != "admitted" || d.ErrorCode != input.Code || d.RequestID != input.RequestID ||
 			d.Input != nil || len(d.Trace) > 0 {
 			t.Errorf("%s: %+v, %v", id, d, err)
 		}
-		own, err := w.FindOf(t.Context(), merchant.MerchantID, "live", id)
+		own, err := adminapi.FindOf.Call(t.Context(), w, adminapi.SearchOf{Merchant: merchant.MerchantID, Mode: "live", ID: id})
 		if err != nil || own.Decision == nil || own.Decision.ErrorCode != input.Code {
 			t.Errorf("its merchant asks for %s: %+v, %v", id, own.Decision, err)
 		}
@@ -161,11 +161,11 @@ refusals contains "Not to there." if {
 			Replica: func(context.Context, uint16, time.Time) (string, error) { return "", nil },
 		}
 	})
-	merchant, err := w.CreateMerchant(t.Context(), adminapi.NewMerchant{Name: "Toko", Tier: "starter", Labels: map[string]string{"time_zone": "Asia/Jayapura"}})
+	merchant, err := adminapi.CreateMerchant.Call(t.Context(), w, adminapi.NewMerchant{Name: "Toko", Tier: "starter", Labels: map[string]string{"time_zone": "Asia/Jayapura"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := w.Merchant(t.Context(), merchant.MerchantID)
+	before, err := adminapi.ShowMerchant.Call(t.Context(), w, adminapi.MerchantID{Merchant: merchant.MerchantID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,21 +193,21 @@ refusals contains "Not to there." if {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.SetTier(t.Context(), merchant.MerchantID, adminapi.TierChange{Tier: "growth"}); err != nil {
+	if _, err := adminapi.SetTier.Call(t.Context(), w, adminapi.TierChange{Merchant: merchant.MerchantID, Tier: "growth"}); err != nil {
 		t.Fatal(err)
 	}
 	id := input.ID.String()
-	if found, err := w.Find(t.Context(), id, time.Time{}); err != nil || found.Decision == nil || found.Decision.Input != nil || found.Decision.Trace != nil {
+	if found, err := adminapi.Find.Call(t.Context(), w, adminapi.Search{ID: id}); err != nil || found.Decision == nil || found.Decision.Input != nil || found.Decision.Trace != nil {
 		t.Errorf("without asking: %+v, %v", found.Decision, err)
 	}
-	_, err = w.FindTraced(t.Context(), id, time.Time{})
+	_, err = adminapi.Find.Call(t.Context(), w, adminapi.Search{ID: id, Trace: true})
 	w.refused(err, http.StatusForbidden, "")
-	found, err := adminapi.NewClient(w.url, otherToken).FindTraced(t.Context(), id, time.Time{})
+	found, err := adminapi.Find.Call(t.Context(), adminapi.NewClient(w.url, otherToken), adminapi.Search{ID: id, Trace: true})
 	if err != nil || found.Decision == nil || found.Decision.Input == nil || found.Decision.Input.Fields["bank"] != "014" || len(found.Decision.Trace) == 0 ||
 		len(found.Decision.Places) != 1 || found.Decision.Places[0].Reason != "Not to there." || found.Decision.Places[0].File != "there.rego" {
 		t.Errorf("traced: %+v, %v", found.Decision, err)
 	}
-	entries, err := w.Audit(t.Context(), merchant.MerchantID, adminapi.AuditFilter{})
+	entries, err := adminapi.ListAudit.Call(t.Context(), w, adminapi.AuditFilter{Merchant: merchant.MerchantID})
 	if err != nil || len(entries) == 0 || entries[0].Action != "decision.trace" || entries[0].Operator != "budi" || !strings.Contains(entries[0].Detail, id) {
 		t.Errorf("the audit has %+v, %v", entries, err)
 	}

@@ -29,45 +29,40 @@ const (
 	maxAnyID = 255
 )
 
-func (c *Console) find(x *call) (any, error) {
-	query := x.request.URL.Query()
-	id := query.Get("id")
+func (c *Console) find(x *call, wanted adminapi.Search) (out adminapi.FindResult, err error) {
+	id, since := wanted.ID, or(wanted.Since, x.now.Add(-findWithin))
 	if !plain(id, 1, maxAnyID) {
-		return nil, fault.Invalid("id", "must have 1 to 255 characters, without control characters")
+		return out, fault.Invalid("id", "must have 1 to 255 characters, without control characters")
 	}
-	since, err := timeOf(query, "since", x.now.Add(-findWithin))
+	decided, err := c.explain(x, id, wanted.Trace)
 	if err != nil {
-		return nil, err
-	}
-	decided, err := c.explain(x, id)
-	if err != nil {
-		return nil, err
+		return out, err
 	}
 	places, err := c.placesByID(x, id)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	found, err := c.byOwnID(x, id)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	goesOn := decided == nil && len(found) == 0 && !slices.ContainsFunc(places, func(p adminapi.FoundPlace) bool { return p.ID == id })
-	if goesOn && query.Get("scan") == "false" {
+	if goesOn && wanted.Scan == "false" {
 		return adminapi.FindResult{ID: id, Since: since, Movements: []adminapi.FoundMovement{}, Places: places, More: true}, nil
 	}
 	if goesOn {
 		named, err := c.placesByName(x, id)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		places = append(named, places...)
 		if found, err = c.byOthersID(x, id, since); err != nil {
-			return nil, err
+			return out, err
 		}
 	}
 	if len(found) == 0 && len(places) == 0 && decided == nil {
 		if places, err = c.eventPlaces(x, id); err != nil {
-			return nil, err
+			return out, err
 		}
 	}
 	other := ""
@@ -77,18 +72,18 @@ func (c *Console) find(x *call) (any, error) {
 		other = found[0].DecisionID
 	case len(found) == 0 && len(places) == 0:
 		if other, err = c.decisionOf(x.request.Context(), id, movement.Owner{}); err != nil {
-			return nil, err
+			return out, err
 		}
 	}
 	if other != "" {
-		if decided, err = c.explain(x, other); err != nil {
-			return nil, err
+		if decided, err = c.explain(x, other, wanted.Trace); err != nil {
+			return out, err
 		}
 	}
-	out := adminapi.FindResult{ID: id, Since: since, Decision: decided, Movements: make([]adminapi.FoundMovement, len(found)), Places: places}
+	out = adminapi.FindResult{ID: id, Since: since, Decision: decided, Movements: make([]adminapi.FoundMovement, len(found)), Places: places}
 	for i, m := range found {
 		if out.Movements[i], err = c.foundDocument(x.request.Context(), m, id); err != nil {
-			return nil, err
+			return out, err
 		}
 	}
 	return out, nil
@@ -96,23 +91,22 @@ func (c *Console) find(x *call) (any, error) {
 
 // findOf finds what belongs to one merchant in one mode. Merchants' people may ask as
 // often as they like, so only the time that an id tells is searched.
-func (c *Console) findOf(x *call) (any, error) {
-	ctx, query := x.request.Context(), x.request.URL.Query()
-	mode, err := parseMode(cmp.Or(query.Get("mode"), string(tenants.Live)))
+func (c *Console) findOf(x *call, wanted adminapi.SearchOf) (out adminapi.FindResult, err error) {
+	ctx, id := x.request.Context(), wanted.ID
+	mode, err := parseMode(cmp.Or(wanted.Mode, string(tenants.Live)))
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	id := query.Get("id")
 	if !plain(id, 1, maxAnyID) {
-		return nil, fault.Invalid("id", "must have 1 to 255 characters, without control characters")
+		return out, fault.Invalid("id", "must have 1 to 255 characters, without control characters")
 	}
 	of := movement.Owner{MerchantID: string(x.merchant()), Mode: string(mode)}
-	out := adminapi.FindResult{ID: id, Since: x.now, Movements: []adminapi.FoundMovement{}}
+	out = adminapi.FindResult{ID: id, Since: x.now, Movements: []adminapi.FoundMovement{}}
 	for _, span := range c.told(id, x.now) {
 		out.Since = span[0]
 		found, err := c.deps.Movements.MovementsByOthersID(ctx, id, span[0], span[1], maxFound)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		for _, m := range found {
 			if m.Owner != of {
@@ -120,14 +114,14 @@ func (c *Console) findOf(x *call) (any, error) {
 			}
 			shown, err := c.foundDocument(ctx, m, id)
 			if err != nil {
-				return nil, err
+				return out, err
 			}
 			out.Movements = append(out.Movements, shown)
 		}
 	}
 	decided := id
 	if other, err := c.decisionOf(ctx, id, of); err != nil {
-		return nil, err
+		return out, err
 	} else if other != "" {
 		decided = other
 	}

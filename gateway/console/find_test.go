@@ -29,7 +29,7 @@ func TestAnyIDIsFound(t *testing.T) {
 	})
 	ids := func(id string, since time.Time) (found, by []string) {
 		t.Helper()
-		f, err := w.Find(t.Context(), id, since)
+		f, err := adminapi.Find.Call(t.Context(), w, adminapi.Search{ID: id, Since: since})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestAnyIDIsFound(t *testing.T) {
 			if by == "id" || by == "reference" {
 				continue
 			}
-			if shown, err := w.Movement(t.Context(), name); err != nil || shown.ID != m.ID.String() {
+			if shown, err := adminapi.ShowMovement.Call(t.Context(), w, adminapi.MovementID{Movement: name}); err != nil || shown.ID != m.ID.String() {
 				t.Errorf("%s is shown as %s, %v", name, shown.ID, err)
 			}
 		}
@@ -73,7 +73,7 @@ func TestAnyIDIsFound(t *testing.T) {
 		t.Errorf("nothing finds %q", found)
 	}
 	for _, id := range []string{"", "a\x1eb", strings.Repeat("x", 256)} {
-		_, err := w.Find(t.Context(), id, time.Time{})
+		_, err := adminapi.Find.Call(t.Context(), w, adminapi.Search{ID: id})
 		w.refused(err, http.StatusBadRequest, "id")
 	}
 }
@@ -84,11 +84,11 @@ func TestARequestThatTellsItsTimeIsFoundWheneverItWas(t *testing.T) {
 	w := newWorld(t)
 	long := 400 * 24 * time.Hour
 	m := w.transfers(long, func(m *movement.Movement) { m.RequestID = madeAt(t, time.Now().Add(-long)) })
-	found, err := w.Find(t.Context(), m.RequestID, time.Time{})
+	found, err := adminapi.Find.Call(t.Context(), w, adminapi.Search{ID: m.RequestID})
 	if err != nil || len(found.Movements) != 1 || found.Movements[0].ID != m.ID.String() {
 		t.Errorf("found %+v, %v", found, err)
 	}
-	if _, err := w.Find(t.Context(), madeAt(t, time.Now().Add(-long)), time.Time{}); err != nil {
+	if _, err := adminapi.Find.Call(t.Context(), w, adminapi.Search{ID: madeAt(t, time.Now().Add(-long))}); err != nil {
 		t.Error(err)
 	}
 }
@@ -110,7 +110,7 @@ func TestSeveralMovementsOfOneName(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	first, second := w.transfers(2*time.Hour, nil), w.transfers(time.Hour, nil)
-	found, err := w.Find(t.Context(), "PAY/1", time.Time{})
+	found, err := adminapi.Find.Call(t.Context(), w, adminapi.Search{ID: "PAY/1"})
 	if err != nil || len(found.Movements) != 2 || found.Movements[0].ID != second.ID.String() || found.Movements[1].ID != first.ID.String() {
 		t.Fatalf("found %+v, %v", found, err)
 	}
@@ -121,7 +121,7 @@ func TestSeveralMovementsOfOneName(t *testing.T) {
 	if !slices.Equal(events, []string{"reserved", "pending"}) {
 		t.Errorf("the chain is %q", events)
 	}
-	_, err = w.Movement(t.Context(), "PAY/1")
+	_, err = adminapi.ShowMovement.Call(t.Context(), w, adminapi.MovementID{Movement: "PAY/1"})
 	w.refused(err, http.StatusConflict, "")
 }
 
@@ -130,13 +130,13 @@ func TestWhateverHasANameIsFound(t *testing.T) {
 	t.Parallel()
 	w := withPolicy(t)
 	ctx := t.Context()
-	made, err := w.CreateMerchant(ctx, adminapi.NewMerchant{Name: "Toko Kopi Senja", Tier: "starter"})
+	made, err := adminapi.CreateMerchant.Call(ctx, w, adminapi.NewMerchant{Name: "Toko Kopi Senja", Tier: "starter"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	merchant := made.MerchantID
 	key := w.account(merchant).Keys()[0]
-	if _, err := w.Credit(ctx, merchant, adminapi.NewAdjustment{Mode: "live", Amount: 1000, Reason: "a deposit", Reference: "dep-1"}); err != nil {
+	if _, err := adminapi.Credit.Call(ctx, w, adminapi.NewAdjustment{Merchant: merchant, Mode: "live", Amount: 1000, Reason: "a deposit", Reference: "dep-1"}); err != nil {
 		t.Fatal(err)
 	}
 	event := uuid.New()
@@ -150,7 +150,7 @@ func TestWhateverHasANameIsFound(t *testing.T) {
 		{"callback", event.String(), event.String(), "test"},
 		{"policy", version, version, ""}, {"policy", version[:12], version, ""},
 	} {
-		found, err := w.Find(ctx, c.text, time.Time{})
+		found, err := adminapi.Find.Call(ctx, w, adminapi.Search{ID: c.text})
 		if err != nil || len(found.Movements) != 0 || len(found.Places) != 1 || found.Places[0].Kind != c.kind || found.Places[0].ID != c.id || found.Places[0].Mode != c.mode {
 			t.Errorf("%s %s finds %+v, %v", c.kind, c.text, found, err)
 		}
@@ -159,7 +159,7 @@ func TestWhateverHasANameIsFound(t *testing.T) {
 		}
 	}
 	for _, text := range []string{uuid.NewString(), "k", "%", "_", strings.Repeat("a", 64)} {
-		if found, err := w.Find(ctx, text, time.Time{}); err != nil || len(found.Places) != 0 {
+		if found, err := adminapi.Find.Call(ctx, w, adminapi.Search{ID: text}); err != nil || len(found.Places) != 0 {
 			t.Errorf("%q finds %+v, %v", text, found.Places, err)
 		}
 	}
@@ -176,7 +176,7 @@ func TestAReferenceThatReadsAsADecisionsIDIsFound(t *testing.T) {
 		reference = uuid.NewString()
 	}
 	w.transfers(time.Hour, func(m *movement.Movement) { m.Reference = reference })
-	if found, err := w.Find(t.Context(), reference, time.Time{}); err != nil || len(found.Movements) != 1 {
+	if found, err := adminapi.Find.Call(t.Context(), w, adminapi.Search{ID: reference}); err != nil || len(found.Movements) != 1 {
 		t.Errorf("%s finds %+v, %v", reference, found, err)
 	}
 }
@@ -189,11 +189,11 @@ func TestWhatTellsItsTimeVisitsNoMerchant(t *testing.T) {
 	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) { d.Movements = visiting{d.Movements, &visits} })
 	m := w.transfers(time.Hour, func(m *movement.Movement) { m.RequestID = madeAt(t, time.Now().Add(-time.Hour)) })
 	for _, id := range []string{m.ID.String(), m.ID.Compact(), m.UpstreamReference(), m.RequestID} {
-		if found, err := w.Find(t.Context(), id, time.Time{}); err != nil || len(found.Movements) != 1 || visits.Load() != 0 {
+		if found, err := adminapi.Find.Call(t.Context(), w, adminapi.Search{ID: id}); err != nil || len(found.Movements) != 1 || visits.Load() != 0 {
 			t.Errorf("%s: found %d, %d visits, %v", id, len(found.Movements), visits.Load(), err)
 		}
 	}
-	if found, err := w.Find(t.Context(), m.Reference, time.Time{}); err != nil || len(found.Movements) != 1 || visits.Load() != 1 {
+	if found, err := adminapi.Find.Call(t.Context(), w, adminapi.Search{ID: m.Reference}); err != nil || len(found.Movements) != 1 || visits.Load() != 1 {
 		t.Errorf("by its reference: found %d, %d visits, %v", len(found.Movements), visits.Load(), err)
 	}
 }
@@ -205,26 +205,26 @@ func TestWhatIsFoundByItsKeyReadsNoNames(t *testing.T) {
 	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) {
 		d.Movements, d.Finder = visiting{d.Movements, &visits}, reading{d.Finder, &visits}
 	})
-	made, err := w.CreateMerchant(t.Context(), adminapi.NewMerchant{Name: "Toko Kopi Senja", Tier: "starter"})
+	made, err := adminapi.CreateMerchant.Call(t.Context(), w, adminapi.NewMerchant{Name: "Toko Kopi Senja", Tier: "starter"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := w.transfers(time.Hour, func(m *movement.Movement) { m.RequestID = madeAt(t, time.Now().Add(-time.Hour)) })
 	for _, id := range []string{made.MerchantID, string(w.account(made.MerchantID).Keys()[0].ID), m.ID.String(), m.UpstreamReference(), m.RequestID} {
-		found, err := w.Find(t.Context(), id, time.Time{})
+		found, err := adminapi.Find.Call(t.Context(), w, adminapi.Search{ID: id})
 		if err != nil || len(found.Movements)+len(found.Places) != 1 || visits.Load() != 0 {
 			t.Errorf("%s finds %+v with %d visits, %v", id, found, visits.Load(), err)
 		}
 	}
 	for _, id := range []string{m.Reference, "kopi", "nobody's"} {
-		if found, err := w.FindByKey(t.Context(), id, time.Time{}); err != nil || !found.More || len(found.Movements)+len(found.Places) != 0 || visits.Load() != 0 {
+		if found, err := adminapi.Find.Call(t.Context(), w, adminapi.Search{ID: id, Scan: "false"}); err != nil || !found.More || len(found.Movements)+len(found.Places) != 0 || visits.Load() != 0 {
 			t.Errorf("by key, %s finds %+v with %d visits, %v", id, found, visits.Load(), err)
 		}
 	}
-	if found, err := w.FindByKey(t.Context(), m.RequestID, time.Time{}); err != nil || found.More || len(found.Movements) != 1 {
+	if found, err := adminapi.Find.Call(t.Context(), w, adminapi.Search{ID: m.RequestID, Scan: "false"}); err != nil || found.More || len(found.Movements) != 1 {
 		t.Errorf("by key, %s finds %+v, %v", m.RequestID, found, err)
 	}
-	if found, err := w.Find(t.Context(), "kopi", time.Time{}); err != nil || found.More || len(found.Places) != 1 || visits.Load() == 0 {
+	if found, err := adminapi.Find.Call(t.Context(), w, adminapi.Search{ID: "kopi"}); err != nil || found.More || len(found.Places) != 1 || visits.Load() == 0 {
 		t.Errorf("a name finds %+v with %d visits, %v", found, visits.Load(), err)
 	}
 }

@@ -325,7 +325,7 @@ func (w *world) runDirectory() {
 // merchant makes one.
 func (w *world) merchant() adminapi.CreatedMerchant {
 	w.Helper()
-	made, err := w.CreateMerchant(w.Context(), adminapi.NewMerchant{Name: "Toko", Tier: "starter"})
+	made, err := adminapi.CreateMerchant.Call(w.Context(), w, adminapi.NewMerchant{Name: "Toko", Tier: "starter"})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -408,7 +408,7 @@ func (w *world) works(key string, from string) bool {
 // actions are those of a merchant's audit, the oldest first.
 func (w *world) actions(id string) []string {
 	w.Helper()
-	entries, err := w.Audit(w.Context(), id, adminapi.AuditFilter{})
+	entries, err := adminapi.ListAudit.Call(w.Context(), w, adminapi.AuditFilter{Merchant: id})
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func TestImpactOfWhatIsInTheLog(t *testing.T) {
 		}
 	})
 	merchant, other := w.merchant(), w.merchant()
-	shown, err := w.Merchant(t.Context(), merchant.MerchantID)
+	shown, err := adminapi.ShowMerchant.Call(t.Context(), w, adminapi.MerchantID{Merchant: merchant.MerchantID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestImpactOfWhatIsInTheLog(t *testing.T) {
 	if found := own(adminapi.MerchantTrial{Limits: []adminapi.NewLimit{{Name: "default", RatePerSecond: 1, Burst: 4}}}); found.Verdict != "stricter" || found.NewlyDenied < 50 {
 		t.Errorf("with a lower rate of its own: %+v", found)
 	}
-	if m, err := w.Merchant(t.Context(), merchant.MerchantID); err != nil || m.Status != "active" || m.Tier != "starter" || len(m.Limits) > 0 {
+	if m, err := adminapi.ShowMerchant.Call(t.Context(), w, adminapi.MerchantID{Merchant: merchant.MerchantID}); err != nil || m.Status != "active" || m.Tier != "starter" || len(m.Limits) > 0 {
 		t.Errorf("what was tried has changed the merchant: %+v, %v", m, err)
 	}
 	// Seven days are seven days also where the question was three seconds on its way.

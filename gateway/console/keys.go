@@ -18,18 +18,18 @@ const (
 	maxIPs     = 50
 )
 
-func (c *Console) createKey(x *call, wanted adminapi.NewKey) (any, error) {
+func (c *Console) createKey(x *call, wanted adminapi.NewKey) (out adminapi.CreatedKey, err error) {
 	account, err := c.account(x)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	spec, err := keySpec(account.ID(), wanted)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	issued, err := tenants.IssueKey(rand.Reader, spec, x.now)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	detail := fmt.Sprintf("key %s, mode %s, scopes %s", issued.Key.ID, spec.Mode, issued.Key.Scopes)
 	if len(spec.IPs) > 0 {
@@ -38,7 +38,7 @@ func (c *Console) createKey(x *call, wanted adminapi.NewKey) (any, error) {
 	err = c.deps.Secrets.AddKey(x.request.Context(), x.audit("key.create", detail), issued.Key)
 	c.deps.Directory.Invalidate(account.ID())
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	return issuedDocument(issued), nil
 }
@@ -84,50 +84,50 @@ func parseAddresses(text string) (netip.Prefix, error) {
 	return netip.PrefixFrom(address, address.BitLen()), nil
 }
 
-func (c *Console) rotateKey(x *call, wanted adminapi.Rotation) (any, error) {
-	overlap, err := overlapOf(wanted)
+func (c *Console) rotateKey(x *call, wanted adminapi.KeyRotation) (out adminapi.CreatedKey, err error) {
+	overlap, err := overlapOf(wanted.Overlap)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	old, err := c.key(x)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	next, retiring, err := tenants.RotateKey(rand.Reader, old, x.now, overlap)
 	if errors.Is(err, tenants.ErrKeyUnusable) {
-		return nil, fault.Invalid("key_id", "names a key that is revoked or expired; create a new one")
+		return out, fault.Invalid("key_id", "names a key that is revoked or expired; create a new one")
 	}
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	detail := fmt.Sprintf("key %s by %s, overlap %s", old.ID, next.Key.ID, overlap)
 	err = c.deps.Secrets.ReplaceKey(x.request.Context(), x.audit("key.rotate", detail), next.Key, retiring)
 	c.deps.Directory.Invalidate(old.MerchantID)
 	if err != nil {
-		return nil, notFound(err, "key")
+		return out, notFound(err, "key")
 	}
 	return issuedDocument(next), nil
 }
 
 // overlapOf is how long what is replaced stays valid.
-func overlapOf(wanted adminapi.Rotation) (time.Duration, error) {
-	if wanted.Overlap == "" {
+func overlapOf(text string) (time.Duration, error) {
+	if text == "" {
 		return tenants.DefaultOverlap, nil
 	}
-	overlap, err := time.ParseDuration(wanted.Overlap)
+	overlap, err := time.ParseDuration(text)
 	if err != nil || overlap < 0 || overlap > maxOverlap {
 		return 0, fault.Invalid("overlap", `must be a duration from "0s" to "720h"`)
 	}
 	return overlap, nil
 }
 
-func (c *Console) revokeKey(x *call, why adminapi.Reason) (any, error) {
+func (c *Console) revokeKey(x *call, why adminapi.KeyRevocation) (out adminapi.Key, err error) {
 	if err := checkReason(why.Reason); err != nil {
-		return nil, err
+		return out, err
 	}
 	old, err := c.key(x)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	detail := "key " + string(old.ID)
 	if why.Reason != "" {
@@ -137,7 +137,7 @@ func (c *Console) revokeKey(x *call, why adminapi.Reason) (any, error) {
 	err = c.deps.Secrets.EndKey(x.request.Context(), x.audit("key.revoke", detail), revoked)
 	c.deps.Directory.Invalidate(old.MerchantID)
 	if err != nil {
-		return nil, notFound(err, "key")
+		return out, notFound(err, "key")
 	}
 	return keyDocument(revoked, x.now), nil
 }

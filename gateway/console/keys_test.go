@@ -14,8 +14,9 @@ func TestAKeyMayDoNoMoreThanItWasMadeFor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	made := w.merchant()
-	key, err := w.CreateKey(t.Context(), made.MerchantID, adminapi.NewKey{
-		Mode: "live", Scopes: []string{"read", "collect"}, IPs: []string{"192.0.2.7", "2001:db8::1/64"},
+	key, err := adminapi.CreateKey.Call(t.Context(), w, adminapi.NewKey{
+		Merchant: made.MerchantID,
+		Mode:     "live", Scopes: []string{"read", "collect"}, IPs: []string{"192.0.2.7", "2001:db8::1/64"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +38,7 @@ func TestAKeyIsRotated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, err := w.RotateKey(t.Context(), made.MerchantID, string(old.ID), adminapi.Rotation{})
+	next, err := adminapi.RotateKey.Call(t.Context(), w, adminapi.KeyRotation{Merchant: made.MerchantID, Key: string(old.ID)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,17 +50,17 @@ func TestAKeyIsRotated(t *testing.T) {
 		t.Errorf("the overlap is not a day: %v", retiring.ExpiresAt)
 	}
 
-	last, err := w.RotateKey(t.Context(), made.MerchantID, next.KeyID, adminapi.Rotation{Overlap: "0s"})
+	last, err := adminapi.RotateKey.Call(t.Context(), w, adminapi.KeyRotation{Merchant: made.MerchantID, Key: next.KeyID, Overlap: "0s"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if w.works(next.SecretKey, "192.0.2.1") || !w.works(last.SecretKey, "192.0.2.1") {
 		t.Error("without an overlap only the new key must work")
 	}
-	_, err = w.RotateKey(t.Context(), made.MerchantID, next.KeyID, adminapi.Rotation{})
+	_, err = adminapi.RotateKey.Call(t.Context(), w, adminapi.KeyRotation{Merchant: made.MerchantID, Key: next.KeyID})
 	w.refused(err, http.StatusBadRequest, "key_id")
 	for _, overlap := range []string{"tomorrow", "-1s", "721h"} {
-		_, err = w.RotateKey(t.Context(), made.MerchantID, last.KeyID, adminapi.Rotation{Overlap: overlap})
+		_, err = adminapi.RotateKey.Call(t.Context(), w, adminapi.KeyRotation{Merchant: made.MerchantID, Key: last.KeyID, Overlap: overlap})
 		w.refused(err, http.StatusBadRequest, "overlap")
 	}
 }
@@ -75,16 +76,16 @@ func TestAKeyIsRevokedAtOnce(t *testing.T) {
 	if !w.works(made.TestKey, "192.0.2.1") { // now it is in the directory's cache
 		t.Fatal("the key does not work")
 	}
-	_, err = w.RevokeKey(t.Context(), other.MerchantID, string(id.ID), "")
+	_, err = adminapi.RevokeKey.Call(t.Context(), w, adminapi.KeyRevocation{Merchant: other.MerchantID, Key: string(id.ID), Reason: ""})
 	w.refused(err, http.StatusNotFound, "")
-	revoked, err := w.RevokeKey(t.Context(), made.MerchantID, string(id.ID), "leaked")
+	revoked, err := adminapi.RevokeKey.Call(t.Context(), w, adminapi.KeyRevocation{Merchant: made.MerchantID, Key: string(id.ID), Reason: "leaked"})
 	if err != nil || revoked.Usable || revoked.RevokedAt == nil {
 		t.Errorf("revoked %+v, %v", revoked, err)
 	}
 	if w.works(made.TestKey, "192.0.2.1") || !w.works(made.LiveKey, "192.0.2.1") {
 		t.Error("exactly the revoked key must stop")
 	}
-	if _, err := w.RevokeKey(t.Context(), made.MerchantID, string(id.ID), ""); err != nil {
+	if _, err := adminapi.RevokeKey.Call(t.Context(), w, adminapi.KeyRevocation{Merchant: made.MerchantID, Key: string(id.ID), Reason: ""}); err != nil {
 		t.Errorf("a second revocation: %v", err)
 	}
 	if got := w.actions(made.MerchantID); !slices.Equal(got[1:], []string{"ayu key.revoke", "ayu key.revoke"}) {
@@ -105,7 +106,8 @@ func TestWhatAKeyMayNotBe(t *testing.T) {
 		},
 	} {
 		for _, k := range wanted {
-			_, err := w.CreateKey(t.Context(), id, k)
+			k.Merchant = id
+			_, err := adminapi.CreateKey.Call(t.Context(), w, k)
 			w.refused(err, http.StatusBadRequest, field)
 		}
 	}

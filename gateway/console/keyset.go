@@ -24,10 +24,10 @@ func (c *Console) sealedPage(x *call, after string) (accounts []store.Sealed, ne
 }
 
 // showKeyset counts what each key has sealed, among some accounts.
-func (c *Console) showKeyset(x *call) (any, error) {
-	accounts, next, err := c.sealedPage(x, x.request.URL.Query().Get("after"))
+func (c *Console) showKeyset(x *call, wanted adminapi.KeysetFilter) (out adminapi.KeysetPage, err error) {
+	accounts, next, err := c.sealedPage(x, wanted.After)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	values := map[tenants.KeyNumber]int{}
 	for _, account := range accounts {
@@ -78,10 +78,10 @@ func stateOf(key adminapi.KeyUse) string {
 
 // reseal seals anew what other keys than the primary have sealed, of some
 // accounts. An account is committed as a whole, with its audit entry.
-func (c *Console) reseal(x *call, from adminapi.Reseal) (any, error) {
+func (c *Console) reseal(x *call, from adminapi.Reseal) (out adminapi.ResealPage, err error) {
 	accounts, next, err := c.sealedPage(x, from.After)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	page := adminapi.ResealPage{Next: next}
 	for _, key := range c.deps.Vault.Keys() { // looks for a rotation of this moment, too
@@ -92,7 +92,7 @@ func (c *Console) reseal(x *call, from adminapi.Reseal) (any, error) {
 	for _, account := range accounts {
 		was, becomes, err := c.sealedAnew(account, &page)
 		if err != nil {
-			return nil, unsealed(err, "What was sealed anew before stays so; what is left is done by running it again.")
+			return out, unsealed(err, "What was sealed anew before stays so; what is left is done by running it again.")
 		}
 		values, detail := len(was.Connections)+len(was.Secrets), fmt.Sprintf("%d connections, %d callback secrets", len(was.Connections), len(was.Secrets))
 		if was.NameKey != nil {
@@ -109,7 +109,7 @@ func (c *Console) reseal(x *call, from adminapi.Reseal) (any, error) {
 		}
 		changed, err := c.deps.Secrets.Reseal(x.request.Context(), x.audit("keyset.reseal", detail), was, becomes)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		c.deps.Directory.Invalidate(account.MerchantID)
 		page.Resealed += int(changed)

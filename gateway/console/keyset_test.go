@@ -27,7 +27,8 @@ func sealedWorld(t *testing.T, merchants int) (*world, []string) {
 		ids[i] = w.merchant().MerchantID
 		for _, mode := range []string{"live", "test"} {
 			spec := adminapi.ConnectionSpec{Mode: mode, Credentials: fmt.Appendf(nil, `{"api_key":"k-%s-%s"}`, ids[i], mode)}
-			if _, err := w.SetConnection(t.Context(), ids[i], "bank", spec); err != nil {
+			spec.Merchant, spec.Provider = ids[i], "bank"
+			if _, err := adminapi.SetConnection.Call(t.Context(), w, spec); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -163,10 +164,10 @@ func TestAnOperatorsTokenOutlivesItsKey(t *testing.T) {
 func TestResealingIsOnTheRecord(t *testing.T) {
 	t.Parallel()
 	w, ids := sealedWorld(t, 2)
-	if _, err := w.SetConnection(t.Context(), "platform", "pulsa", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(`{"username":"u"}`)}); err != nil {
+	if _, err := adminapi.SetConnection.Call(t.Context(), w, adminapi.ConnectionSpec{Merchant: "platform", Provider: "pulsa", Mode: "live", Credentials: []byte(`{"username":"u"}`)}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.ChangeCallbackSecret(t.Context(), ids[0], adminapi.SecretChange{Mode: "live", Action: "rotate"}); err != nil {
+	if _, err := adminapi.ChangeCallbackSecret.Call(t.Context(), w, adminapi.SecretChange{Merchant: ids[0], Mode: "live", Action: "rotate"}); err != nil {
 		t.Fatal(err)
 	}
 	before := w.account(ids[0])
@@ -182,7 +183,7 @@ func TestResealingIsOnTheRecord(t *testing.T) {
 	for id, want := range map[string]string{
 		ids[0]: "2 connections, 2 callback secrets", ids[1]: "2 connections, 2 callback secrets", "platform": "1 connections, 0 callback secrets",
 	} {
-		audit, err := w.Audit(t.Context(), id, adminapi.AuditFilter{})
+		audit, err := adminapi.ListAudit.Call(t.Context(), w, adminapi.AuditFilter{Merchant: id})
 		if err != nil || audit[0].Operator != "ayu" || audit[0].Action != "keyset.reseal" || audit[0].Detail != want {
 			t.Errorf("%s: audit %+v, %v", id, audit, err)
 		}
@@ -246,7 +247,7 @@ func TestNothingIsStoredWithoutTheKeyset(t *testing.T) {
 	t.Parallel()
 	w, ids := sealedWorld(t, 1)
 	before := w.account(ids[0])
-	merchants, err := w.Merchants(t.Context(), "", 100)
+	merchants, err := adminapi.ListMerchants.Call(t.Context(), w, adminapi.MerchantFilter{After: "", Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,15 +258,15 @@ func TestNothingIsStoredWithoutTheKeyset(t *testing.T) {
 	}
 	for name, does := range map[string]func() error{
 		"connection": func() error {
-			_, err := w.SetConnection(t.Context(), ids[0], "bank", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(`{"api_key":"k-other"}`)})
+			_, err := adminapi.SetConnection.Call(t.Context(), w, adminapi.ConnectionSpec{Merchant: ids[0], Provider: "bank", Mode: "live", Credentials: []byte(`{"api_key":"k-other"}`)})
 			return err
 		},
 		"secret": func() error {
-			_, err := w.ChangeCallbackSecret(t.Context(), ids[0], adminapi.SecretChange{Mode: "live", Action: "rotate"})
+			_, err := adminapi.ChangeCallbackSecret.Call(t.Context(), w, adminapi.SecretChange{Merchant: ids[0], Mode: "live", Action: "rotate"})
 			return err
 		},
 		"merchant": func() error {
-			_, err := w.CreateMerchant(t.Context(), adminapi.NewMerchant{Name: "Toko", Tier: "starter"})
+			_, err := adminapi.CreateMerchant.Call(t.Context(), w, adminapi.NewMerchant{Name: "Toko", Tier: "starter"})
 			return err
 		},
 		"reseal": func() error { _, err := w.Reseal(t.Context()); return err },
@@ -282,7 +283,7 @@ func TestNothingIsStoredWithoutTheKeyset(t *testing.T) {
 	if after := w.account(ids[0]); after.Version() != before.Version() || !strings.Contains(w.logs.String(), w.keyset) {
 		t.Errorf("version %d after %d; log %s", after.Version(), before.Version(), w.logs)
 	}
-	if now, err := w.Merchants(t.Context(), "", 100); err != nil || len(now.Merchants) != len(merchants.Merchants) {
+	if now, err := adminapi.ListMerchants.Call(t.Context(), w, adminapi.MerchantFilter{After: "", Limit: 100}); err != nil || len(now.Merchants) != len(merchants.Merchants) {
 		t.Errorf("merchants %+v, %v", now, err)
 	}
 	w.opensAll(w.vault, ids) // and what is there is read all the time

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
@@ -23,18 +22,18 @@ const DefaultApprovalAbove = movement.ApprovalAbove
 // maxReference is the length of what names a credit or debit, in characters.
 const maxReference = 100
 
-func (c *Console) credit(x *call, wanted adminapi.NewAdjustment) (any, error) {
+func (c *Console) credit(x *call, wanted adminapi.NewAdjustment) (out adminapi.Adjustment, err error) {
 	return c.adjust(x, ledger.Credit, wanted)
 }
 
-func (c *Console) debit(x *call, wanted adminapi.NewAdjustment) (any, error) {
+func (c *Console) debit(x *call, wanted adminapi.NewAdjustment) (out adminapi.Adjustment, err error) {
 	return c.adjust(x, ledger.Debit, wanted)
 }
 
-func (c *Console) adjust(x *call, kind ledger.Kind, wanted adminapi.NewAdjustment) (any, error) {
+func (c *Console) adjust(x *call, kind ledger.Kind, wanted adminapi.NewAdjustment) (out adminapi.Adjustment, err error) {
 	a, err := checkAdjustment(x.merchant(), wanted)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	detail := fmt.Sprintf("%s, reference %s, mode %s: %s", a.Amount.Format(), a.Reference, a.Owner.Mode, a.Reason)
 	if kind == ledger.Debit {
@@ -43,14 +42,14 @@ func (c *Console) adjust(x *call, kind ledger.Kind, wanted adminapi.NewAdjustmen
 	stands, err := c.deps.Ledger.Adjust(x.request.Context(), x.audit("merchant."+string(kind), detail), a, c.access.Load().ApprovalAbove)
 	switch {
 	case errors.Is(err, store.ErrAdjusted):
-		return nil, fault.New(fault.DuplicateReference, "This reference names another credit or debit of this merchant.",
+		return out, fault.New(fault.DuplicateReference, "This reference names another credit or debit of this merchant.",
 			fault.Field{Field: "reference", Message: "was used before with another amount or reason"})
 	case errors.Is(err, movement.ErrInsufficient):
-		return nil, c.tooMuch(x, a.Owner, -a.Amount)
+		return out, c.tooMuch(x, a.Owner, -a.Amount)
 	case err != nil:
-		return nil, notFound(err, "merchant")
+		return out, notFound(err, "merchant")
 	}
-	out := adjustmentDocument(stands)
+	out = adjustmentDocument(stands)
 	// The store keeps times to the microsecond. What was asked for at another
 	// time was there already.
 	out.Existed = !stands.RequestedAt.Equal(x.now.Truncate(time.Microsecond))
@@ -92,12 +91,8 @@ func (c *Console) tooMuch(x *call, owner movement.Owner, debit money.Amount) err
 	return fault.New(fault.InsufficientBalance, text+".")
 }
 
-func (c *Console) listWaiting(x *call) (any, error) {
-	most, err := pageSize(x.request.URL.Query().Get("limit"))
-	if err != nil {
-		return nil, err
-	}
-	waiting, err := c.deps.Ledger.Adjustments(x.request.Context(), store.Waiting, most)
+func (c *Console) listWaiting(x *call, wanted adminapi.AdjustmentFilter) ([]adminapi.Adjustment, error) {
+	waiting, err := c.deps.Ledger.Adjustments(x.request.Context(), store.Waiting, cmp.Or(wanted.Limit, defaultPage))
 	if err != nil {
 		return nil, err
 	}
@@ -108,43 +103,39 @@ func (c *Console) listWaiting(x *call) (any, error) {
 	return list, nil
 }
 
-func (c *Console) approve(x *call, key adminapi.AdjustmentKey) (any, error) {
+func (c *Console) approve(x *call, key adminapi.AdjustmentKey) (out adminapi.Adjustment, err error) {
 	return c.decide(x, "ledger.approve", true, key)
 }
 
-func (c *Console) reject(x *call, key adminapi.AdjustmentKey) (any, error) {
+func (c *Console) reject(x *call, key adminapi.AdjustmentKey) (out adminapi.Adjustment, err error) {
 	return c.decide(x, "ledger.reject", false, key)
 }
 
-func (c *Console) decide(x *call, action string, approve bool, key adminapi.AdjustmentKey) (any, error) {
+func (c *Console) decide(x *call, action string, approve bool, key adminapi.AdjustmentKey) (out adminapi.Adjustment, err error) {
 	mode, err := parseMode(cmp.Or(key.Mode, string(tenants.Live)))
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	owner := movement.Owner{MerchantID: key.MerchantID, Mode: string(mode)}
 	audit := x.audit(action, fmt.Sprintf("reference %s, mode %s", key.Reference, mode))
 	stands, err := c.deps.Ledger.DecideAdjustment(x.request.Context(), audit, owner, key.Reference, approve)
 	switch {
 	case errors.Is(err, store.ErrSameOperator):
-		return nil, fault.New(fault.ScopeMissing, "Another operator than "+x.operator.Name+" must decide it: "+x.operator.Name+" asked for it.")
+		return out, fault.New(fault.ScopeMissing, "Another operator than "+x.operator.Name+" must decide it: "+x.operator.Name+" asked for it.")
 	case errors.Is(err, store.ErrAdjusted):
-		return nil, fault.New(fault.DuplicateReference, "It does not wait any more: it was posted or rejected before.")
+		return out, fault.New(fault.DuplicateReference, "It does not wait any more: it was posted or rejected before.")
 	case errors.Is(err, movement.ErrInsufficient):
-		return nil, c.tooMuch(x, owner, 0)
+		return out, c.tooMuch(x, owner, 0)
 	case err != nil:
-		return nil, notFound(err, "credit or debit")
+		return out, notFound(err, "credit or debit")
 	}
 	return adjustmentDocument(stands), nil
 }
 
-func (c *Console) checkLedger(x *call) (any, error) {
-	full, err := strconv.ParseBool(cmp.Or(x.request.URL.Query().Get("full"), "false"))
+func (c *Console) checkLedger(x *call, wanted adminapi.LedgerScope) (out adminapi.LedgerCheck, err error) {
+	report, err := c.deps.Ledger.CheckLedger(x.request.Context(), store.LedgerScope{Full: wanted.Full})
 	if err != nil {
-		return nil, fault.Invalid("full", "must be true or false")
-	}
-	report, err := c.deps.Ledger.CheckLedger(x.request.Context(), store.LedgerScope{Full: full})
-	if err != nil {
-		return nil, err
+		return out, err
 	}
 	return LedgerDocument(report), nil
 }

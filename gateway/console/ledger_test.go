@@ -21,7 +21,7 @@ func (w *world) budi() *adminapi.Client { return adminapi.NewClient(w.url, other
 // available is what a merchant can spend in a mode.
 func (w *world) available(merchant, mode string) adminapi.Rupiah {
 	w.Helper()
-	balance, err := w.Balance(w.Context(), merchant, mode, time.Time{})
+	balance, err := adminapi.ShowBalance.Call(w.Context(), w, adminapi.BalanceQuery{Merchant: merchant, Mode: mode})
 	if err != nil || len(balance.Accounts) != 2 || balance.Accounts[0].Account != "available" {
 		w.Fatalf("balance %+v, %v", balance, err)
 	}
@@ -33,14 +33,15 @@ func TestACreditIsPostedOnce(t *testing.T) {
 	w := newWorld(t)
 	id := w.merchant().MerchantID
 	order := adminapi.NewAdjustment{Amount: 5000, Reason: "transfer 17", Reference: "bank 17"}
-	posted, err := w.Credit(t.Context(), id, order)
+	order.Merchant = id
+	posted, err := adminapi.Credit.Call(t.Context(), w, order)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if posted.Kind != "credit" || posted.Amount != 5000 || posted.Mode != "live" || posted.State != "posted" || posted.RequestedBy != "ayu" || posted.Existed {
 		t.Errorf("posted %+v", posted)
 	}
-	again, err := w.budi().Credit(t.Context(), id, order)
+	again, err := adminapi.Credit.Call(t.Context(), w.budi(), order)
 	if err != nil || !again.Existed {
 		t.Errorf("again: %+v, %v", again, err)
 	}
@@ -51,21 +52,22 @@ func TestACreditIsPostedOnce(t *testing.T) {
 		"amount": {Amount: 5001, Reason: "transfer 17", Reference: "bank 17"},
 		"reason": {Amount: 5000, Reason: "transfer 18", Reference: "bank 17"},
 	} {
-		_, err := w.Credit(t.Context(), id, other)
+		other.Merchant = id
+		_, err := adminapi.Credit.Call(t.Context(), w, other)
 		if failure := w.refused(err, http.StatusConflict, "reference"); failure.Code != "DUPLICATE_REFERENCE" {
 			t.Errorf("another %s: %v", name, failure)
 		}
 	}
-	_, err = w.Debit(t.Context(), id, order)
+	_, err = adminapi.Debit.Call(t.Context(), w, order)
 	w.refused(err, http.StatusConflict, "reference")
 	if got := w.available(id, "live"); got != 5000 {
 		t.Errorf("the balance is %s", got)
 	}
 	order.Mode = "test" // has names of its own
-	if _, err := w.Credit(t.Context(), id, order); err != nil || w.available(id, "test") != 5000 {
+	if _, err := adminapi.Credit.Call(t.Context(), w, order); err != nil || w.available(id, "test") != 5000 {
 		t.Errorf("in test mode: %v", err)
 	}
-	entries, err := w.Audit(t.Context(), id, adminapi.AuditFilter{})
+	entries, err := adminapi.ListAudit.Call(t.Context(), w, adminapi.AuditFilter{Merchant: id})
 	if err != nil || len(entries) != 3 || entries[1].Action != "merchant.credit" || entries[1].Operator != "ayu" ||
 		entries[1].Detail != "Rp5.000, reference bank 17, mode live: transfer 17" {
 		t.Errorf("audit %+v, %v", entries, err)
@@ -76,15 +78,15 @@ func TestADebitTakesNoMoreThanThereIs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.merchant().MerchantID
-	if _, err := w.Credit(t.Context(), id, adminapi.NewAdjustment{Amount: 5000, Reason: "r", Reference: "in"}); err != nil {
+	if _, err := adminapi.Credit.Call(t.Context(), w, adminapi.NewAdjustment{Merchant: id, Amount: 5000, Reason: "r", Reference: "in"}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := w.Debit(t.Context(), id, adminapi.NewAdjustment{Amount: 5001, Reason: "r", Reference: "out"})
+	_, err := adminapi.Debit.Call(t.Context(), w, adminapi.NewAdjustment{Merchant: id, Amount: 5001, Reason: "r", Reference: "out"})
 	failure := w.refused(err, http.StatusPaymentRequired, "")
 	if failure.Message != "The balance is Rp5.000, which is less than the debit of Rp5.001." {
 		t.Errorf("told %q", failure.Message)
 	}
-	debited, err := w.Debit(t.Context(), id, adminapi.NewAdjustment{Amount: 5000, Reason: "r", Reference: "out"})
+	debited, err := adminapi.Debit.Call(t.Context(), w, adminapi.NewAdjustment{Merchant: id, Amount: 5000, Reason: "r", Reference: "out"})
 	if err != nil || debited.Kind != "debit" || debited.Amount != 5000 || w.available(id, "live") != 0 {
 		t.Errorf("debited %+v, %v", debited, err)
 	}
@@ -97,41 +99,41 @@ func TestALargeAmountWaitsForAnotherOperator(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *console.Config, _ *console.Dependencies) { c.ApprovalAbove = 100 })
 	ctx, id := t.Context(), w.merchant().MerchantID
-	if small, err := w.Credit(ctx, id, adminapi.NewAdjustment{Amount: 100, Reason: "r", Reference: "small"}); err != nil || small.State != "posted" {
+	if small, err := adminapi.Credit.Call(ctx, w, adminapi.NewAdjustment{Merchant: id, Amount: 100, Reason: "r", Reference: "small"}); err != nil || small.State != "posted" {
 		t.Errorf("at the limit: %+v, %v", small, err)
 	}
 	for _, reference := range []string{"a", "b"} {
-		asked, err := w.Credit(ctx, id, adminapi.NewAdjustment{Amount: 101, Reason: "r", Reference: reference})
+		asked, err := adminapi.Credit.Call(ctx, w, adminapi.NewAdjustment{Merchant: id, Amount: 101, Reason: "r", Reference: reference})
 		if err != nil || asked.State != "waiting" || asked.DecidedAt != nil {
 			t.Fatalf("asked %+v, %v", asked, err)
 		}
 	}
-	if waiting, err := w.Waiting(ctx); err != nil || len(waiting) != 2 || w.available(id, "live") != 100 {
+	if waiting, err := adminapi.ListAdjustments.Call(ctx, w, adminapi.AdjustmentFilter{Limit: adminapi.MostListed}); err != nil || len(waiting) != 2 || w.available(id, "live") != 100 {
 		t.Errorf("waiting %+v, %v", waiting, err)
 	}
 	a, b := adminapi.AdjustmentKey{MerchantID: id, Reference: "a"}, adminapi.AdjustmentKey{MerchantID: id, Reference: "b"}
-	for _, decide := range []func(context.Context, adminapi.AdjustmentKey) (adminapi.Adjustment, error){w.Approve, w.Reject} {
-		_, err := decide(ctx, a)
+	for _, decide := range []adminapi.Endpoint[adminapi.AdjustmentKey, adminapi.Adjustment]{adminapi.ApproveAdjustment, adminapi.RejectAdjustment} {
+		_, err := decide.Call(ctx, w, a)
 		if failure := w.refused(err, http.StatusForbidden, ""); !strings.Contains(failure.Message, "Another operator than ayu") {
 			t.Errorf("told %q", failure.Message)
 		}
 	}
-	approved, err := w.budi().Approve(ctx, a)
+	approved, err := adminapi.ApproveAdjustment.Call(ctx, w.budi(), a)
 	if err != nil || approved.State != "posted" || approved.DecidedBy != "budi" || approved.DecidedAt == nil || w.available(id, "live") != 201 {
 		t.Errorf("approved %+v, %v", approved, err)
 	}
-	rejected, err := w.budi().Reject(ctx, b)
+	rejected, err := adminapi.RejectAdjustment.Call(ctx, w.budi(), b)
 	if err != nil || rejected.State != "rejected" || w.available(id, "live") != 201 {
 		t.Errorf("rejected %+v, %v", rejected, err)
 	}
-	_, err = w.budi().Approve(ctx, b)
+	_, err = adminapi.ApproveAdjustment.Call(ctx, w.budi(), b)
 	w.refused(err, http.StatusConflict, "")
-	_, err = w.budi().Approve(ctx, adminapi.AdjustmentKey{MerchantID: id, Mode: "test", Reference: "a"})
+	_, err = adminapi.ApproveAdjustment.Call(ctx, w.budi(), adminapi.AdjustmentKey{MerchantID: id, Mode: "test", Reference: "a"})
 	w.refused(err, http.StatusNotFound, "")
-	if waiting, err := w.Waiting(ctx); err != nil || len(waiting) != 0 {
+	if waiting, err := adminapi.ListAdjustments.Call(ctx, w, adminapi.AdjustmentFilter{Limit: adminapi.MostListed}); err != nil || len(waiting) != 0 {
 		t.Errorf("still waiting %+v, %v", waiting, err)
 	}
-	entries, err := w.Audit(ctx, id, adminapi.AuditFilter{})
+	entries, err := adminapi.ListAudit.Call(ctx, w, adminapi.AuditFilter{Merchant: id})
 	if err != nil || entries[0].Action != "ledger.reject" || entries[0].Operator != "budi" || entries[0].Detail != "reference b, mode live" ||
 		!strings.HasPrefix(entries[2].Detail, "waits for another operator: Rp101, reference b") {
 		t.Errorf("audit %+v, %v", entries, err)
@@ -142,14 +144,14 @@ func TestAnApprovedDebitTakesNoMoreThanThereIs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *console.Config, _ *console.Dependencies) { c.ApprovalAbove = 100 })
 	id := w.merchant().MerchantID
-	if _, err := w.Debit(t.Context(), id, adminapi.NewAdjustment{Amount: 101, Reason: "r", Reference: "out"}); err != nil {
+	if _, err := adminapi.Debit.Call(t.Context(), w, adminapi.NewAdjustment{Merchant: id, Amount: 101, Reason: "r", Reference: "out"}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := w.budi().Approve(t.Context(), adminapi.AdjustmentKey{MerchantID: id, Reference: "out"})
+	_, err := adminapi.ApproveAdjustment.Call(t.Context(), w.budi(), adminapi.AdjustmentKey{MerchantID: id, Reference: "out"})
 	if failure := w.refused(err, http.StatusPaymentRequired, ""); !strings.Contains(failure.Message, "The balance is Rp0") {
 		t.Errorf("told %q", failure.Message)
 	}
-	if waiting, err := w.Waiting(t.Context()); err != nil || len(waiting) != 1 {
+	if waiting, err := adminapi.ListAdjustments.Call(t.Context(), w, adminapi.AdjustmentFilter{Limit: adminapi.MostListed}); err != nil || len(waiting) != 1 {
 		t.Errorf("waiting %+v, %v", waiting, err)
 	}
 }
@@ -169,7 +171,7 @@ func TestTheLimitUnlessConfigured(t *testing.T) {
 	t.Parallel()
 	l := limits{limit: make(chan money.Amount, 1)}
 	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) { d.Ledger = l })
-	if _, err := w.Credit(t.Context(), "mer_1", adminapi.NewAdjustment{Amount: 1, Reason: "r", Reference: "x"}); err != nil {
+	if _, err := adminapi.Credit.Call(t.Context(), w, adminapi.NewAdjustment{Merchant: "mer_1", Amount: 1, Reason: "r", Reference: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := <-l.limit; got != 100_000_000 {
@@ -202,11 +204,12 @@ func TestWhatACreditMayNotBe(t *testing.T) {
 		}
 	}
 	order := adminapi.NewAdjustment{Amount: 5, Reason: "r", Reference: "x"}
-	_, err := w.Credit(t.Context(), "mer_nobody", order)
+	order.Merchant = "mer_nobody"
+	_, err := adminapi.Credit.Call(t.Context(), w, order)
 	w.refused(err, http.StatusNotFound, "")
-	_, err = w.Debit(t.Context(), "mer_nobody", order)
+	_, err = adminapi.Debit.Call(t.Context(), w, order)
 	w.refused(err, http.StatusNotFound, "")
-	_, err = w.Approve(t.Context(), adminapi.AdjustmentKey{MerchantID: id, Mode: "prod", Reference: "x"})
+	_, err = adminapi.ApproveAdjustment.Call(t.Context(), w, adminapi.AdjustmentKey{MerchantID: id, Mode: "prod", Reference: "x"})
 	w.refused(err, http.StatusBadRequest, "mode")
 	if w.available(id, "live") != 0 {
 		t.Error("something was credited")
@@ -229,10 +232,10 @@ func (l checkedLedger) CheckLedger(_ context.Context, scope store.LedgerScope) (
 func TestTheLedgerIsChecked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if _, err := w.Credit(t.Context(), w.merchant().MerchantID, adminapi.NewAdjustment{Amount: 5, Reason: "r", Reference: "x"}); err != nil {
+	if _, err := adminapi.Credit.Call(t.Context(), w, adminapi.NewAdjustment{Merchant: w.merchant().MerchantID, Amount: 5, Reason: "r", Reference: "x"}); err != nil {
 		t.Fatal(err)
 	}
-	found, err := w.CheckLedger(t.Context(), false)
+	found, err := adminapi.CheckLedger.Call(t.Context(), w, adminapi.LedgerScope{Full: false})
 	if err != nil || !found.OK || len(found.Invariants) == 0 {
 		t.Fatalf("found %+v, %v", found, err)
 	}
@@ -257,14 +260,14 @@ func TestABrokenLedgerIsTold(t *testing.T) {
 			{Invariant: "sums", Checked: 12}, {Invariant: "balances", Checked: 3, Offences: []store.LedgerOffence{offence}},
 		}}}
 	})
-	found, err := w.CheckLedger(t.Context(), false)
+	found, err := adminapi.CheckLedger.Call(t.Context(), w, adminapi.LedgerScope{Full: false})
 	if err != nil || found.OK || len(found.Invariants) != 2 || !found.Invariants[0].OK || found.Invariants[0].Checked != 12 || found.Invariants[1].OK {
 		t.Fatalf("found %+v, %v", found, err)
 	}
 	if found.Accounts != 3 || found.SinceVerified != 2 || found.VerifiedUntil == nil || !found.VerifiedUntil.Equal(day) {
 		t.Errorf("found %+v", found)
 	}
-	if found, err := w.CheckLedger(t.Context(), true); err != nil || found.Accounts != 3 || found.SinceVerified != 0 || found.VerifiedUntil != nil {
+	if found, err := adminapi.CheckLedger.Call(t.Context(), w, adminapi.LedgerScope{Full: true}); err != nil || found.Accounts != 3 || found.SinceVerified != 0 || found.VerifiedUntil != nil {
 		t.Errorf("found %+v, %v", found, err)
 	}
 	want := adminapi.Offence{MerchantID: "mer_1", Mode: "live", Subject: "s1", Detail: "has 5, entries say 7"}

@@ -23,7 +23,7 @@ const (
 	maxLimitFor = 10 * 366 * 24 * time.Hour
 )
 
-func (c *Console) listLimits(x *call) (any, error) {
+func (c *Console) listLimits(x *call, wanted adminapi.MerchantID) ([]adminapi.Limit, error) {
 	account, err := c.account(x)
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (c *Console) listLimits(x *call) (any, error) {
 	return limitDocuments(account.Merchant(), x.now), nil
 }
 
-func (c *Console) setLimits(x *call, change adminapi.LimitChange) (any, error) {
+func (c *Console) setLimits(x *call, change adminapi.LimitChange) ([]adminapi.Limit, error) {
 	expires, err := checkLimits(change, x.now)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (c *Console) setLimits(x *call, change adminapi.LimitChange) (any, error) {
 	return c.limited(x, err, "merchant")
 }
 
-func (c *Console) removeLimit(x *call, why adminapi.Reason) (any, error) {
+func (c *Console) removeLimit(x *call, why adminapi.LimitRemoval) ([]adminapi.Limit, error) {
 	if err := requireReason(why.Reason); err != nil {
 		return nil, err
 	}
@@ -67,18 +67,17 @@ func (c *Console) removeLimit(x *call, why adminapi.Reason) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := x.request.PathValue("limit")
-	err = c.deps.Merchants.RemoveLimit(x.request.Context(), x.audit("merchant.limit.remove", name+": "+why.Reason), account.ID(), name)
+	err = c.deps.Merchants.RemoveLimit(x.request.Context(), x.audit("merchant.limit.remove", why.Name+": "+why.Reason), account.ID(), why.Name)
 	return c.limited(x, err, "limit")
 }
 
 // limited ends a change of limits as changed ends others.
-func (c *Console) limited(x *call, err error, what string) (any, error) {
+func (c *Console) limited(x *call, err error, what string) ([]adminapi.Limit, error) {
 	c.deps.Directory.Invalidate(x.merchant())
 	if err != nil {
 		return nil, notFound(err, what)
 	}
-	return c.listLimits(x)
+	return c.listLimits(x, adminapi.MerchantID{})
 }
 
 // checkLimits refuses what is no limit, and says when the limits end.

@@ -27,12 +27,12 @@ func TestOwnLimits(t *testing.T) {
 		deps.Policy, deps.Now = func() *policy.Set { return set }, func() time.Time { return now }
 	})
 	ctx := t.Context()
-	made, err := w.CreateMerchant(ctx, adminapi.NewMerchant{Name: "Toko", Tier: "starter"})
+	made, err := adminapi.CreateMerchant.Call(ctx, w, adminapi.NewMerchant{Name: "Toko", Tier: "starter"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	id, until := made.MerchantID, now.Add(2*time.Hour)
-	got, err := w.SetLimits(ctx, id, adminapi.LimitChange{For: "2h", Reason: "a trial", Limits: []adminapi.NewLimit{
+	got, err := adminapi.SetLimits.Call(ctx, w, adminapi.LimitChange{Merchant: id, For: "2h", Reason: "a trial", Limits: []adminapi.NewLimit{
 		{Name: "names", Limit: new(int64(12))}, {Name: "default", RatePerSecond: 0.5, Burst: 2},
 	}})
 	rate := adminapi.Limit{Name: "default", RatePerSecond: 0.5, Burst: 2, Reason: "a trial", SetBy: "ayu", SetAt: now, ExpiresAt: &until, InForce: true}
@@ -40,27 +40,27 @@ func TestOwnLimits(t *testing.T) {
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Fatal(err, diff)
 	}
-	stand, err := w.Quotas(ctx, id, "live")
+	stand, err := adminapi.ShowQuotas.Call(ctx, w, adminapi.InMode{Merchant: id, Mode: "live"})
 	if err != nil || *stand.Quotas[1].Limit != 12 {
 		t.Errorf("the quotas: %+v, %v", stand, err)
 	}
-	got, err = w.SetLimits(ctx, id, adminapi.LimitChange{Reason: "stop", Limits: []adminapi.NewLimit{{Name: "names", Limit: new(int64(0))}}})
+	got, err = adminapi.SetLimits.Call(ctx, w, adminapi.LimitChange{Merchant: id, Reason: "stop", Limits: []adminapi.NewLimit{{Name: "names", Limit: new(int64(0))}}})
 	want[1] = adminapi.Limit{Name: "names", Limit: new(int64(0)), Reason: "stop", SetBy: "ayu", SetAt: now, InForce: true}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Error(err, diff)
 	}
 	now = until
 	rate.InForce = false
-	if got, err := w.Limits(ctx, id); err != nil || !cmp.Equal(got[0], rate) {
+	if got, err := adminapi.ListLimits.Call(ctx, w, adminapi.MerchantID{Merchant: id}); err != nil || !cmp.Equal(got[0], rate) {
 		t.Errorf("after its end: %+v, %v", got, err)
 	}
-	if m, err := w.Merchant(ctx, id); err != nil || len(m.Limits) != 2 || m.Version < 3 {
+	if m, err := adminapi.ShowMerchant.Call(ctx, w, adminapi.MerchantID{Merchant: id}); err != nil || len(m.Limits) != 2 || m.Version < 3 {
 		t.Errorf("the merchant: %+v, %v", m, err)
 	}
-	if got, err := w.RemoveLimit(ctx, id, "names", "over"); err != nil || len(got) != 1 {
+	if got, err := adminapi.RemoveLimit.Call(ctx, w, adminapi.LimitRemoval{Merchant: id, Name: "names", Reason: "over"}); err != nil || len(got) != 1 {
 		t.Errorf("removed: %+v, %v", got, err)
 	}
-	entries, err := w.Audit(ctx, id, adminapi.AuditFilter{})
+	entries, err := adminapi.ListAudit.Call(ctx, w, adminapi.AuditFilter{Merchant: id})
 	if err != nil || len(entries) != 4 {
 		t.Fatal(entries, err)
 	}
@@ -84,12 +84,12 @@ func TestOwnMarkupAndPayoutLimits(t *testing.T) {
 	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 	w := newWorld(t, func(_ *console.Config, deps *console.Dependencies) { deps.Now = func() time.Time { return now } })
 	ctx := t.Context()
-	made, err := w.CreateMerchant(ctx, adminapi.NewMerchant{Name: "Toko", Tier: "starter"})
+	made, err := adminapi.CreateMerchant.Call(ctx, w, adminapi.NewMerchant{Name: "Toko", Tier: "starter"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	until := now.Add(time.Hour)
-	got, err := w.SetLimits(ctx, made.MerchantID, adminapi.LimitChange{For: "1h", Reason: "agreed", Limits: []adminapi.NewLimit{
+	got, err := adminapi.SetLimits.Call(ctx, w, adminapi.LimitChange{Merchant: made.MerchantID, For: "1h", Reason: "agreed", Limits: []adminapi.NewLimit{
 		{Name: adminapi.LimitMarkup, Markup: new(int64(75))}, {Name: adminapi.LimitDay, Amount: new(int64(500)), Transfers: new(int64(0))},
 		{Name: adminapi.LimitRepeatWithin, RepeatWithin: "90s"},
 	}})
@@ -101,12 +101,12 @@ func TestOwnMarkupAndPayoutLimits(t *testing.T) {
 	if diff := cmp.Diff([]adminapi.Limit{day, repeat, markup}, got); err != nil || diff != "" {
 		t.Fatal(err, diff)
 	}
-	entries, err := w.Audit(ctx, made.MerchantID, adminapi.AuditFilter{})
+	entries, err := adminapi.ListAudit.Call(ctx, w, adminapi.AuditFilter{Merchant: made.MerchantID})
 	const want = "price:markup Rp 75, payout:day Rp 500 transfers 0, payout:repeat_within 90s until 2026-11-20T09:00:00Z: agreed"
 	if err != nil || !slices.ContainsFunc(entries, func(e adminapi.AuditEntry) bool { return e.Detail == want }) {
 		t.Errorf("the audit: %+v, %v; want %q", entries, err, want)
 	}
-	if got, err := w.RemoveLimit(ctx, made.MerchantID, adminapi.LimitDay, "over"); err != nil || len(got) != 2 {
+	if got, err := adminapi.RemoveLimit.Call(ctx, w, adminapi.LimitRemoval{Merchant: made.MerchantID, Name: adminapi.LimitDay, Reason: "over"}); err != nil || len(got) != 2 {
 		t.Errorf("removed: %+v, %v", got, err)
 	}
 }
@@ -115,7 +115,7 @@ func TestLimitsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := t.Context()
-	made, err := w.CreateMerchant(ctx, adminapi.NewMerchant{Name: "Toko", Tier: "starter"})
+	made, err := adminapi.CreateMerchant.Call(ctx, w, adminapi.NewMerchant{Name: "Toko", Tier: "starter"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,21 +142,23 @@ func TestLimitsThatAreRefused(t *testing.T) {
 		"it has no rate other":                                   one(adminapi.NewLimit{Name: "other", Burst: 2}),
 		"can't be read by the policy ":                           one(adminapi.NewLimit{Name: "default", Burst: 1 << 40}),
 	} {
-		_, err := w.SetLimits(ctx, made.MerchantID, change)
+		change.Merchant = made.MerchantID
+		_, err := adminapi.SetLimits.Call(ctx, w, change)
 		if f, ok := err.(*adminapi.Failure); !ok || f.Code != fault.InvalidRequest || !strings.Contains(f.Error(), want) { //nolint:errorlint // as the client returns it
 			t.Errorf("%+v: %v, want %q", change, err, want)
 		}
 	}
-	if _, err := w.SetLimits(ctx, "mer_none", rate); err == nil {
+	rate.Merchant = "mer_none"
+	if _, err := adminapi.SetLimits.Call(ctx, w, rate); err == nil {
 		t.Error("a merchant that is not there has limits")
 	}
-	if _, err := w.RemoveLimit(ctx, made.MerchantID, "default", "why"); err == nil {
+	if _, err := adminapi.RemoveLimit.Call(ctx, w, adminapi.LimitRemoval{Merchant: made.MerchantID, Name: "default", Reason: "why"}); err == nil {
 		t.Error("a limit that is not there was removed")
 	}
-	if _, err := w.RemoveLimit(ctx, made.MerchantID, "default", ""); err == nil || !strings.Contains(err.Error(), "reason") {
+	if _, err := adminapi.RemoveLimit.Call(ctx, w, adminapi.LimitRemoval{Merchant: made.MerchantID, Name: "default", Reason: ""}); err == nil || !strings.Contains(err.Error(), "reason") {
 		t.Errorf("removed without a reason: %v", err)
 	}
-	if limits, err := w.Limits(ctx, made.MerchantID); err != nil || len(limits) > 0 {
+	if limits, err := adminapi.ListLimits.Call(ctx, w, adminapi.MerchantID{Merchant: made.MerchantID}); err != nil || len(limits) > 0 {
 		t.Errorf("limits %+v, %v", limits, err)
 	}
 }
@@ -192,15 +194,15 @@ func TestLimitsThatWouldNotHold(t *testing.T) {
 		"without payout:repeat_within; have its rules read input.merchant.transfers.repeat_within as":           {Name: adminapi.LimitRepeatWithin, RepeatWithin: "20m"},
 		"for every order as it does without price:markup; have its rules read input.merchant.markup as":         {Name: adminapi.LimitMarkup, Markup: new(int64(75))},
 	} {
-		_, err := w.SetLimits(t.Context(), made.MerchantID, adminapi.LimitChange{Reason: "agreed", Limits: []adminapi.NewLimit{limit}})
+		_, err := adminapi.SetLimits.Call(t.Context(), w, adminapi.LimitChange{Merchant: made.MerchantID, Reason: "agreed", Limits: []adminapi.NewLimit{limit}})
 		if f := w.refused(err, 400, "limits"); !strings.Contains(f.Error(), want) {
 			t.Errorf("%s: %v, want %q", limit.Name, f, want)
 		}
 	}
-	if _, err := w.SetLimits(t.Context(), made.MerchantID, adminapi.LimitChange{Reason: "agreed", Limits: []adminapi.NewLimit{{Name: "default", Burst: 2}}}); err != nil {
+	if _, err := adminapi.SetLimits.Call(t.Context(), w, adminapi.LimitChange{Merchant: made.MerchantID, Reason: "agreed", Limits: []adminapi.NewLimit{{Name: "default", Burst: 2}}}); err != nil {
 		t.Errorf("a limit that they read is refused: %v", err)
 	}
-	if limits, err := w.Limits(t.Context(), made.MerchantID); err != nil || len(limits) != 1 {
+	if limits, err := adminapi.ListLimits.Call(t.Context(), w, adminapi.MerchantID{Merchant: made.MerchantID}); err != nil || len(limits) != 1 {
 		t.Errorf("limits %+v, %v", limits, err)
 	}
 }

@@ -1,13 +1,13 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -31,15 +31,15 @@ const (
 // defaultPage is the length of a list whose length is not given.
 const defaultPage = 100
 
-func (c *Console) createMerchant(x *call, wanted adminapi.NewMerchant) (any, error) {
+func (c *Console) createMerchant(x *call, wanted adminapi.NewMerchant) (out adminapi.CreatedMerchant, err error) {
 	m := tenants.Merchant{
 		ID: tenants.NewMerchantID(), Name: strings.TrimSpace(wanted.Name), Tier: tenants.Tier(wanted.Tier),
 		Status: tenants.Active, Labels: wanted.Labels, CreatedAt: x.now,
 	}
 	if err := c.checkMerchant(x.request.Context(), m, x.now); err != nil {
-		return nil, err
+		return out, err
 	}
-	out := adminapi.CreatedMerchant{MerchantID: string(m.ID), Name: m.Name, Tier: wanted.Tier, Status: string(m.Status)}
+	out = adminapi.CreatedMerchant{MerchantID: string(m.ID), Name: m.Name, Tier: wanted.Tier, Status: string(m.Status)}
 	var keys []tenants.Key
 	var secrets []tenants.CallbackSecret
 	for _, of := range []struct {
@@ -48,22 +48,22 @@ func (c *Console) createMerchant(x *call, wanted adminapi.NewMerchant) (any, err
 	}{{tenants.Live, &out.LiveKey, &out.CallbackSecret}, {tenants.Test, &out.TestKey, &out.TestCallbackSecret}} {
 		issued, err := tenants.IssueKey(rand.Reader, tenants.KeySpec{MerchantID: m.ID, Mode: of.mode}, x.now)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		secret, err := tenants.NewCallbackSecret(rand.Reader)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		sealed, err := c.deps.Vault.SealCallbackSecret(m.ID, of.mode, secret)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		keys, secrets = append(keys, issued.Key), append(secrets, sealed)
 		*of.key, *of.secret = issued.Secret.Reveal(), secret.Reveal()
 	}
 	detail := fmt.Sprintf("name %q, tier %s, keys %s and %s", m.Name, m.Tier, keys[0].ID, keys[1].ID)
 	if err := c.deps.Merchants.CreateMerchant(x.request.Context(), x.audit("merchant.create", detail), m, keys, secrets); err != nil {
-		return nil, err
+		return out, err
 	}
 	c.deps.Directory.Invalidate(m.ID) // a lookup of the id may have been remembered as missing
 	return out, nil
@@ -124,15 +124,11 @@ func (c *Console) checkTier(ctx context.Context, m tenants.Merchant, now time.Ti
 	return fault.Invalid("tier", "has no limits in the policy in force")
 }
 
-func (c *Console) listMerchants(x *call) (any, error) {
-	query := x.request.URL.Query()
-	most, err := pageSize(query.Get("limit"))
+func (c *Console) listMerchants(x *call, wanted adminapi.MerchantFilter) (out adminapi.MerchantPage, err error) {
+	most := cmp.Or(wanted.Limit, defaultPage)
+	merchants, err := c.deps.Merchants.Merchants(x.request.Context(), tenants.MerchantID(wanted.After), most)
 	if err != nil {
-		return nil, err
-	}
-	merchants, err := c.deps.Merchants.Merchants(x.request.Context(), tenants.MerchantID(query.Get("after")), most)
-	if err != nil {
-		return nil, err
+		return out, err
 	}
 	page := adminapi.MerchantPage{Merchants: make([]adminapi.Merchant, len(merchants))}
 	for i, m := range merchants {
@@ -144,48 +140,37 @@ func (c *Console) listMerchants(x *call) (any, error) {
 	return page, nil
 }
 
-func pageSize(text string) (int, error) {
-	if text == "" {
-		return defaultPage, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > adminapi.MostListed {
-		return 0, fault.Invalid("limit", "must be a whole number from 1 to 1000")
-	}
-	return n, nil
-}
-
-func (c *Console) showMerchant(x *call) (any, error) {
+func (c *Console) showMerchant(x *call, wanted adminapi.MerchantID) (out adminapi.Merchant, err error) {
 	account, err := c.account(x)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	return c.accountDocument(account, x.now), nil
 }
 
-func (c *Console) suspend(x *call, why adminapi.Reason) (any, error) {
+func (c *Console) suspend(x *call, why adminapi.StatusChange) (out adminapi.Merchant, err error) {
 	return c.setStatus(x, "merchant.suspend", tenants.Suspended, why)
 }
 
-func (c *Console) resume(x *call, why adminapi.Reason) (any, error) {
+func (c *Console) resume(x *call, why adminapi.StatusChange) (out adminapi.Merchant, err error) {
 	return c.setStatus(x, "merchant.resume", tenants.Active, why)
 }
 
-func (c *Console) setStatus(x *call, action string, status tenants.Status, why adminapi.Reason) (any, error) {
+func (c *Console) setStatus(x *call, action string, status tenants.Status, why adminapi.StatusChange) (out adminapi.Merchant, err error) {
 	if err := checkReason(why.Reason); err != nil {
-		return nil, err
+		return out, err
 	}
 	id := x.merchant()
 	return c.changed(x, id, c.deps.Merchants.SetStatus(x.request.Context(), x.audit(action, why.Reason), id, status))
 }
 
-func (c *Console) setTier(x *call, change adminapi.TierChange) (any, error) {
+func (c *Console) setTier(x *call, change adminapi.TierChange) (out adminapi.Merchant, err error) {
 	if err := checkReason(change.Reason); err != nil {
-		return nil, err
+		return out, err
 	}
 	account, err := c.account(x)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	m := account.Merchant()
 	detail := fmt.Sprintf("from %s to %s", m.Tier, change.Tier)
@@ -194,18 +179,18 @@ func (c *Console) setTier(x *call, change adminapi.TierChange) (any, error) {
 	}
 	m.Tier = tenants.Tier(change.Tier)
 	if err := c.checkTier(x.request.Context(), m, x.now); err != nil {
-		return nil, err
+		return out, err
 	}
 	return c.changed(x, m.ID, c.deps.Merchants.SetTier(x.request.Context(), x.audit("merchant.tier", detail), m.ID, m.Tier))
 }
 
 // setLabels gives a merchant labels, and takes away those that are given as null.
-func (c *Console) setLabels(x *call, change adminapi.LabelChange) (any, error) {
+func (c *Console) setLabels(x *call, change adminapi.LabelChange) (out adminapi.Merchant, err error) {
 	if err := checkReason(change.Reason); err != nil {
-		return nil, err
+		return out, err
 	}
 	if len(change.Labels) == 0 {
-		return nil, fault.Invalid("labels", "is required")
+		return out, fault.Invalid("labels", "is required")
 	}
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(change.Labels)) {
@@ -238,32 +223,25 @@ func (c *Console) setLabels(x *call, change adminapi.LabelChange) (any, error) {
 
 // changed ends a change of a merchant: it holds here at once, also when nobody
 // knows whether it was committed, and the merchant is shown as it now is.
-func (c *Console) changed(x *call, id tenants.MerchantID, err error) (any, error) {
+func (c *Console) changed(x *call, id tenants.MerchantID, err error) (adminapi.Merchant, error) {
 	c.deps.Directory.Invalidate(id)
 	if err != nil {
-		return nil, notFound(err, "merchant")
+		return adminapi.Merchant{}, notFound(err, "merchant")
 	}
-	return c.showMerchant(x)
+	return c.showMerchant(x, adminapi.MerchantID{})
 }
 
-func (c *Console) listAudit(x *call) (any, error) {
+func (c *Console) listAudit(x *call, wanted adminapi.AuditFilter) ([]adminapi.AuditEntry, error) {
 	if _, err := c.account(x); err != nil {
 		return nil, err
 	}
-	query := x.request.URL.Query()
-	r := store.AuditRange{MerchantID: x.merchant(), Operator: query.Get("operator"), Action: query.Get("action")}
-	var err error
-	if r.Since, err = timeOf(query, "since", time.Time{}); err != nil {
+	after, err := afterOf(wanted.After, wanted.Until)
+	if err != nil {
 		return nil, err
 	}
-	if r.Until, err = timeOf(query, "until", x.now.Add(ahead)); err != nil {
-		return nil, err
-	}
-	if r.After, err = afterOf(query); err != nil {
-		return nil, err
-	}
-	if r.Most, err = pageSize(query.Get("limit")); err != nil {
-		return nil, err
+	r := store.AuditRange{
+		MerchantID: x.merchant(), Since: wanted.Since, Until: or(wanted.Until, x.now.Add(ahead)), After: after,
+		Operator: wanted.Operator, Action: wanted.Action, Most: cmp.Or(wanted.Limit, defaultPage),
 	}
 	for name, text := range map[string]string{"operator": r.Operator, "action": r.Action} {
 		if !plain(text, 0, maxName) {

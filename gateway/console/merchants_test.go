@@ -18,7 +18,7 @@ func TestAMerchantsLife(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := t.Context()
-	made, err := w.CreateMerchant(ctx, adminapi.NewMerchant{Name: " Toko Maju ", Tier: "growth", Labels: map[string]string{"city": "Malang"}})
+	made, err := adminapi.CreateMerchant.Call(ctx, w, adminapi.NewMerchant{Name: " Toko Maju ", Tier: "growth", Labels: map[string]string{"city": "Malang"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,15 +35,15 @@ func TestAMerchantsLife(t *testing.T) {
 		}
 	}
 
-	suspended, err := w.Suspend(ctx, made.MerchantID, "unpaid")
+	suspended, err := adminapi.SuspendMerchant.Call(ctx, w, adminapi.StatusChange{Merchant: made.MerchantID, Reason: "unpaid"})
 	if err != nil || suspended.Status != "suspended" || w.account(made.MerchantID).Merchant().Status != tenants.Suspended {
 		t.Errorf("suspend: %+v, %v", suspended, err)
 	}
-	resumed, err := w.Resume(ctx, made.MerchantID, "")
+	resumed, err := adminapi.ResumeMerchant.Call(ctx, w, adminapi.StatusChange{Merchant: made.MerchantID, Reason: ""})
 	if err != nil || resumed.Status != "active" || w.account(made.MerchantID).Merchant().Status != tenants.Active {
 		t.Errorf("resume: %+v, %v", resumed, err)
 	}
-	moved, err := adminapi.NewClient(w.url, otherToken).SetTier(ctx, made.MerchantID, adminapi.TierChange{Tier: "scale", Reason: "grown"})
+	moved, err := adminapi.SetTier.Call(ctx, adminapi.NewClient(w.url, otherToken), adminapi.TierChange{Merchant: made.MerchantID, Tier: "scale", Reason: "grown"})
 	if err != nil || moved.Tier != "scale" || w.account(made.MerchantID).Merchant().Tier != "scale" {
 		t.Errorf("tier: %+v, %v", moved, err)
 	}
@@ -52,7 +52,7 @@ func TestAMerchantsLife(t *testing.T) {
 	if got := w.actions(made.MerchantID); !slices.Equal(got, want) {
 		t.Errorf("audit %q, want %q", got, want)
 	}
-	entries, err := w.Audit(ctx, made.MerchantID, adminapi.AuditFilter{})
+	entries, err := adminapi.ListAudit.Call(ctx, w, adminapi.AuditFilter{Merchant: made.MerchantID})
 	if err != nil || entries[0].Detail != "from growth to scale: grown" || entries[2].Detail != "unpaid" || entries[0].At.IsZero() {
 		t.Errorf("audit %+v, %v", entries, err)
 	}
@@ -63,7 +63,7 @@ func TestLabelsAreChangedOneByOne(t *testing.T) {
 	w := newWorld(t)
 	made := w.merchant()
 	set := func(labels map[string]*string) (map[string]string, error) {
-		m, err := w.SetLabels(t.Context(), made.MerchantID, adminapi.LabelChange{Labels: labels, Reason: "asked for"})
+		m, err := adminapi.SetLabels.Call(t.Context(), w, adminapi.LabelChange{Merchant: made.MerchantID, Labels: labels, Reason: "asked for"})
 		return m.Labels, err
 	}
 	before := w.account(made.MerchantID).Merchant().Labels
@@ -84,7 +84,7 @@ func TestLabelsAreChangedOneByOne(t *testing.T) {
 	if kept := w.account(made.MerchantID).Merchant().Labels; kept["language"] != "en" || kept["colour"] != "" {
 		t.Errorf("after what was refused: %v", kept)
 	}
-	entries, err := w.Audit(t.Context(), made.MerchantID, adminapi.AuditFilter{})
+	entries, err := adminapi.ListAudit.Call(t.Context(), w, adminapi.AuditFilter{Merchant: made.MerchantID})
 	if err != nil || entries[0].Action != "merchant.labels" || entries[0].Detail != `without colour, language="en", without never, asked for` {
 		t.Errorf("the audit has %+v, %v", entries[0], err)
 	}
@@ -105,7 +105,7 @@ func TestTheAuditSaysFromWhere(t *testing.T) {
 		request.Header.Set("X-Forwarded-For", claimed)
 		answer := httptest.NewRecorder()
 		w.console.ServeHTTP(answer, request)
-		entries, err := w.Audit(t.Context(), id, adminapi.AuditFilter{})
+		entries, err := adminapi.ListAudit.Call(t.Context(), w, adminapi.AuditFilter{Merchant: id})
 		if err != nil || answer.Code != http.StatusOK {
 			t.Fatal(answer.Code, answer.Body, err)
 		}
@@ -129,10 +129,10 @@ func TestAMerchantIsShownWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	made := w.merchant()
-	if _, err := w.SetConnection(t.Context(), made.MerchantID, "bank", adminapi.ConnectionSpec{Mode: "test", Credentials: []byte(`{"api_key":"k-secret"}`)}); err != nil {
+	if _, err := adminapi.SetConnection.Call(t.Context(), w, adminapi.ConnectionSpec{Merchant: made.MerchantID, Provider: "bank", Mode: "test", Credentials: []byte(`{"api_key":"k-secret"}`)}); err != nil {
 		t.Fatal(err)
 	}
-	shown, err := w.Merchant(t.Context(), made.MerchantID)
+	shown, err := adminapi.ShowMerchant.Call(t.Context(), w, adminapi.MerchantID{Merchant: made.MerchantID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestMerchantsAreListedInPages(t *testing.T) {
 	var got []string
 	pages := 0
 	for after := ""; ; pages++ {
-		page, err := w.Merchants(t.Context(), after, 2)
+		page, err := adminapi.ListMerchants.Call(t.Context(), w, adminapi.MerchantFilter{After: after, Limit: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,10 +172,11 @@ func TestMerchantsAreListedInPages(t *testing.T) {
 	if !slices.Equal(got, want) || pages != 1 {
 		t.Errorf("got %q on %d more pages, want %q on one", got, pages, want)
 	}
-	_, err := w.Merchants(t.Context(), "", 0)
-	w.refused(err, http.StatusBadRequest, "limit")
-	_, err = w.Merchants(t.Context(), "", 1001)
-	w.refused(err, http.StatusBadRequest, "limit")
+	for _, limit := range []string{"0", "1001", "x"} {
+		if status, _, answer := w.send(http.MethodGet, "/admin/merchants?limit="+limit, "Bearer "+token, ""); status != http.StatusBadRequest || !strings.Contains(answer, `"field":"limit"`) {
+			t.Errorf("a page of %s: %d %s", limit, status, answer)
+		}
+	}
 }
 
 func TestWhatAMerchantMayNotBe(t *testing.T) {
@@ -191,11 +192,11 @@ func TestWhatAMerchantMayNotBe(t *testing.T) {
 		"labels": {{Name: "Toko", Tier: "starter", Labels: many}, {Name: "Toko", Tier: "starter", Labels: map[string]string{"a": "\x01"}}},
 	} {
 		for _, m := range wanted {
-			_, err := w.CreateMerchant(t.Context(), m)
+			_, err := adminapi.CreateMerchant.Call(t.Context(), w, m)
 			w.refused(err, http.StatusBadRequest, field)
 		}
 	}
-	if page, err := w.Merchants(t.Context(), "", 10); err != nil || len(page.Merchants) != 0 {
+	if page, err := adminapi.ListMerchants.Call(t.Context(), w, adminapi.MerchantFilter{After: "", Limit: 10}); err != nil || len(page.Merchants) != 0 {
 		t.Errorf("there are merchants: %+v, %v", page, err)
 	}
 }
@@ -204,7 +205,7 @@ func TestATierThatThePolicyDoesNotKnowLocksNobodyOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	made := w.merchant()
-	_, err := w.SetTier(t.Context(), made.MerchantID, adminapi.TierChange{Tier: "goldd"})
+	_, err := adminapi.SetTier.Call(t.Context(), w, adminapi.TierChange{Merchant: made.MerchantID, Tier: "goldd"})
 	w.refused(err, http.StatusBadRequest, "tier")
 	if tier := w.account(made.MerchantID).Merchant().Tier; tier != "starter" {
 		t.Errorf("the tier is %s", tier)
@@ -219,14 +220,32 @@ func TestMerchantsThatDoNotExist(t *testing.T) {
 	w := newWorld(t)
 	ctx, nobody := t.Context(), "mer_00000000-0000-4000-8000-000000000000"
 	for name, try := range map[string]func() error{
-		"show":    func() error { _, err := w.Merchant(ctx, nobody); return err },
-		"suspend": func() error { _, err := w.Suspend(ctx, nobody, ""); return err },
-		"resume":  func() error { _, err := w.Resume(ctx, nobody, ""); return err },
-		"tier":    func() error { _, err := w.SetTier(ctx, nobody, adminapi.TierChange{Tier: "scale"}); return err },
-		"audit":   func() error { _, err := w.Audit(ctx, nobody, adminapi.AuditFilter{}); return err },
-		"key":     func() error { _, err := w.CreateKey(ctx, nobody, adminapi.NewKey{Mode: "live"}); return err },
+		"show": func() error {
+			_, err := adminapi.ShowMerchant.Call(ctx, w, adminapi.MerchantID{Merchant: nobody})
+			return err
+		},
+		"suspend": func() error {
+			_, err := adminapi.SuspendMerchant.Call(ctx, w, adminapi.StatusChange{Merchant: nobody, Reason: ""})
+			return err
+		},
+		"resume": func() error {
+			_, err := adminapi.ResumeMerchant.Call(ctx, w, adminapi.StatusChange{Merchant: nobody, Reason: ""})
+			return err
+		},
+		"tier": func() error {
+			_, err := adminapi.SetTier.Call(ctx, w, adminapi.TierChange{Merchant: nobody, Tier: "scale"})
+			return err
+		},
+		"audit": func() error {
+			_, err := adminapi.ListAudit.Call(ctx, w, adminapi.AuditFilter{Merchant: nobody})
+			return err
+		},
+		"key": func() error {
+			_, err := adminapi.CreateKey.Call(ctx, w, adminapi.NewKey{Merchant: nobody, Mode: "live"})
+			return err
+		},
 		"connection": func() error {
-			_, err := w.SetConnection(ctx, nobody, "bank", adminapi.ConnectionSpec{Mode: "test", Credentials: []byte(`{"api_key":"k-secret"}`)})
+			_, err := adminapi.SetConnection.Call(ctx, w, adminapi.ConnectionSpec{Merchant: nobody, Provider: "bank", Mode: "test", Credentials: []byte(`{"api_key":"k-secret"}`)})
 			return err
 		},
 	} {
@@ -234,6 +253,6 @@ func TestMerchantsThatDoNotExist(t *testing.T) {
 			t.Errorf("%s: %v", name, failure)
 		}
 	}
-	_, err := w.Suspend(ctx, w.merchant().MerchantID, strings.Repeat("x", 501))
+	_, err := adminapi.SuspendMerchant.Call(ctx, w, adminapi.StatusChange{Merchant: w.merchant().MerchantID, Reason: strings.Repeat("x", 501)})
 	w.refused(err, http.StatusBadRequest, "reason")
 }

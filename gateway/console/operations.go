@@ -12,12 +12,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
-func (c *Console) listExceptions(x *call) (any, error) {
-	most, err := pageSize(x.request.URL.Query().Get("limit"))
-	if err != nil {
-		return nil, err
-	}
-	open, err := c.deps.Exceptions.OpenExceptions(x.request.Context(), most)
+func (c *Console) listExceptions(x *call, wanted adminapi.ExceptionFilter) ([]adminapi.Exception, error) {
+	open, err := c.deps.Exceptions.OpenExceptions(x.request.Context(), cmp.Or(wanted.Limit, defaultPage))
 	if err != nil {
 		return nil, err
 	}
@@ -47,19 +43,19 @@ func exceptionID(e movement.Exception) string {
 }
 
 // resolveException writes no audit entry of its own: the store does, in the same statement.
-func (c *Console) resolveException(x *call, r adminapi.Resolution) (any, error) {
+func (c *Console) resolveException(x *call, r adminapi.Resolution) (out adminapi.None, err error) {
 	if !plain(r.Resolution, 1, maxReason) {
-		return nil, fault.Invalid("resolution", "must say in 1 to 500 characters, without control characters, how it was resolved")
+		return out, fault.Invalid("resolution", "must say in 1 to 500 characters, without control characters, how it was resolved")
 	}
 	e := movement.Exception{
 		Owner:   movement.Owner{MerchantID: r.MerchantID, Mode: r.Mode},
 		Subject: r.Subject, Reason: r.Reason, FactID: r.FactID,
 	}
-	err := c.deps.Exceptions.ResolveException(x.request.Context(), x.now, e, x.operator.Name, r.Resolution)
+	err = c.deps.Exceptions.ResolveException(x.request.Context(), x.now, e, x.operator.Name, r.Resolution)
 	if err != nil {
-		return nil, notFound(err, "open exception")
+		return out, notFound(err, "open exception")
 	}
-	return struct{}{}, nil
+	return out, nil
 }
 
 // movementDocument hides the values in the callback URL, in which merchants keep

@@ -21,35 +21,35 @@ func TestExceptionsAreListedAndResolved(t *testing.T) {
 	if _, err := w.store.AddException(t.Context(), entry); err != nil {
 		t.Fatal(err)
 	}
-	open, err := w.Exceptions(t.Context())
+	open, err := adminapi.ListExceptions.Call(t.Context(), w, adminapi.ExceptionFilter{Limit: adminapi.MostListed})
 	if err != nil || len(open) != 1 || open[0].Subject != "inv-1" || open[0].Detail != "paid 5, asked 7" || open[0].Provider != "bank" {
 		t.Fatalf("open %+v, %v", open, err)
 	}
-	if again, err := w.Exceptions(t.Context()); err != nil || len(open[0].ID) != 12 || again[0].ID != open[0].ID {
+	if again, err := adminapi.ListExceptions.Call(t.Context(), w, adminapi.ExceptionFilter{Limit: adminapi.MostListed}); err != nil || len(open[0].ID) != 12 || again[0].ID != open[0].ID {
 		t.Errorf("the id is %q, and then %+v, %v", open[0].ID, again, err)
 	}
 	if _, _, text := w.send(http.MethodGet, "/metrics", "", ""); !strings.Contains(text, "gerbang_exceptions_open{reason=\"amount_differs\"} 1\n") {
 		t.Error("it is not in the metrics")
 	}
 	r := adminapi.Resolution{MerchantID: "mer_1", Mode: "live", Subject: "inv-1", Reason: "amount_differs", FactID: "evt-1"}
-	w.refused(w.ResolveException(t.Context(), r), http.StatusBadRequest, "resolution")
+	w.refused(failed(adminapi.ResolveException.Call(t.Context(), w, r)), http.StatusBadRequest, "resolution")
 	other := r
 	other.FactID, other.Resolution = "evt-2", "refunded"
-	w.refused(w.ResolveException(t.Context(), other), http.StatusNotFound, "")
+	w.refused(failed(adminapi.ResolveException.Call(t.Context(), w, other)), http.StatusNotFound, "")
 	r.Resolution = "refunded"
-	if err := w.ResolveException(t.Context(), r); err != nil {
+	if _, err := adminapi.ResolveException.Call(t.Context(), w, r); err != nil {
 		t.Fatal(err)
 	}
-	if open, err = w.Exceptions(t.Context()); err != nil || len(open) != 0 {
+	if open, err = adminapi.ListExceptions.Call(t.Context(), w, adminapi.ExceptionFilter{Limit: adminapi.MostListed}); err != nil || len(open) != 0 {
 		t.Errorf("still open %+v, %v", open, err)
 	}
-	w.refused(w.ResolveException(t.Context(), r), http.StatusNotFound, "")
+	w.refused(failed(adminapi.ResolveException.Call(t.Context(), w, r)), http.StatusNotFound, "")
 }
 
 func TestPluginsAreShown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	plugins, err := w.Plugins(t.Context())
+	plugins, err := adminapi.ListPlugins.Call(t.Context(), w, adminapi.None{})
 	if err != nil || len(plugins) != 1 {
 		t.Fatalf("plugins %+v, %v", plugins, err)
 	}
@@ -80,7 +80,7 @@ func TestAMovementIsShownWithItsHistory(t *testing.T) {
 	}}); err != nil || !moved {
 		t.Fatalf("move: %t, %v", moved, err)
 	}
-	shown, err := w.Movement(t.Context(), claimed.ID.String())
+	shown, err := adminapi.ShowMovement.Call(t.Context(), w, adminapi.MovementID{Movement: claimed.ID.String()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestAMovementIsShownWithItsHistory(t *testing.T) {
 		t.Error("the callback URL is shown")
 	}
 	for _, id := range []string{"x", movement.NewID().String()} {
-		_, err := w.Movement(t.Context(), id)
+		_, err := adminapi.ShowMovement.Call(t.Context(), w, adminapi.MovementID{Movement: id})
 		w.refused(err, http.StatusNotFound, "")
 	}
 }
@@ -104,11 +104,11 @@ func TestAMovementIsShownWithItsHistory(t *testing.T) {
 func TestReadsAreLogged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if _, err := w.Find(t.Context(), "Siti-0812", time.Time{}); err != nil {
+	if _, err := adminapi.Find.Call(t.Context(), w, adminapi.Search{ID: "Siti-0812"}); err != nil {
 		t.Fatal(err)
 	}
 	merchant := w.merchant().MerchantID // made by a POST
-	if _, err := w.Balance(t.Context(), merchant, "live", time.Time{}); err != nil {
+	if _, err := adminapi.ShowBalance.Call(t.Context(), w, adminapi.BalanceQuery{Merchant: merchant, Mode: "live"}); err != nil {
 		t.Fatal(err)
 	}
 	var reads []string

@@ -124,7 +124,7 @@ func (c *Console) createOperatorToken(x *call, wanted adminapi.NewOperatorToken)
 // rotateOperatorToken replaces the newest token of an operator. The new one has the same
 // rights, and as long to live as that one had.
 func (c *Console) rotateOperatorToken(x *call, wanted adminapi.OperatorRotation) (adminapi.CreatedOperatorToken, error) {
-	overlap, err := overlapOf(wanted.Rotation)
+	overlap, err := overlapOf(wanted.Overlap)
 	if err != nil {
 		return adminapi.CreatedOperatorToken{}, err
 	}
@@ -163,7 +163,7 @@ func (c *Console) rotateOperatorToken(x *call, wanted adminapi.OperatorRotation)
 
 // revokeOperatorTokens ends all tokens of an operator, also those that a rotation has left.
 func (c *Console) revokeOperatorTokens(x *call, wanted adminapi.OperatorRevocation) ([]adminapi.OperatorToken, error) {
-	if err := checkReason(wanted.Reason.Reason); err != nil {
+	if err := checkReason(wanted.Reason); err != nil {
 		return nil, err
 	}
 	tokens, err := c.tokensOf(x, wanted.Name)
@@ -185,8 +185,8 @@ func (c *Console) revokeOperatorTokens(x *call, wanted adminapi.OperatorRevocati
 	}
 	if len(ended) > 0 {
 		detail := "name " + tokens[0].Name
-		if wanted.Reason.Reason != "" {
-			detail += ": " + wanted.Reason.Reason
+		if wanted.Reason != "" {
+			detail += ": " + wanted.Reason
 		}
 		if err := c.deps.Operators.EndOperatorTokens(x.request.Context(), x.audit("operator.token.revoke", detail), ended); err != nil {
 			return nil, movedMeanwhile(err)

@@ -45,7 +45,7 @@ func TestAnOperatorsTokenHasItsRole(t *testing.T) {
 	if _, err := adminapi.SetPause.Call(t.Context(), sari, tenants.Pause{MerchantID: tenants.MerchantID(id), What: "transfers"}); err != nil {
 		t.Errorf("what support may: %v", err)
 	}
-	_, err := sari.SetTier(t.Context(), id, adminapi.TierChange{Tier: "growth"})
+	_, err := adminapi.SetTier.Call(t.Context(), sari, adminapi.TierChange{Merchant: id, Tier: "growth"})
 	w.refused(err, http.StatusForbidden, "")
 	_, err = adminapi.CreateOperatorToken.Call(t.Context(), sari, adminapi.NewOperatorToken{Name: "eve", Role: "admin"})
 	w.refused(err, http.StatusForbidden, "")
@@ -65,7 +65,7 @@ func TestARevokedTokenEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	first := w.operator("sari", console.RoleRead, "")
-	second, err := adminapi.RotateOperatorToken.Call(t.Context(), w, adminapi.OperatorRotation{Name: "sari", Rotation: adminapi.Rotation{Overlap: "1h"}})
+	second, err := adminapi.RotateOperatorToken.Call(t.Context(), w, adminapi.OperatorRotation{Name: "sari", Overlap: "1h"})
 	if err != nil || second.Role != "read" || second.Token == first.Token {
 		t.Fatalf("rotated %+v, %v", second, err)
 	}
@@ -77,14 +77,14 @@ func TestARevokedTokenEndsAtOnce(t *testing.T) {
 		t.Error("after the overlap the next one alone comes in")
 	}
 	w.ahead.Store(0)
-	ended, err := adminapi.RevokeOperatorTokens.Call(t.Context(), w, adminapi.OperatorRevocation{Name: "sari", Reason: adminapi.Reason{Reason: "left"}})
+	ended, err := adminapi.RevokeOperatorTokens.Call(t.Context(), w, adminapi.OperatorRevocation{Name: "sari", Reason: "left"})
 	if err != nil || len(ended) != 2 || ended[0].Usable || ended[1].Usable || w.comesIn(first.Token) || w.comesIn(second.Token) {
 		t.Errorf("revoked %+v, %v", ended, err)
 	}
-	if again, err := adminapi.RevokeOperatorTokens.Call(t.Context(), w, adminapi.OperatorRevocation{Name: "sari", Reason: adminapi.Reason{Reason: ""}}); err != nil || !again[0].RevokedAt.Equal(*ended[0].RevokedAt) {
+	if again, err := adminapi.RevokeOperatorTokens.Call(t.Context(), w, adminapi.OperatorRevocation{Name: "sari", Reason: ""}); err != nil || !again[0].RevokedAt.Equal(*ended[0].RevokedAt) {
 		t.Errorf("revoked again %+v, %v", again, err)
 	}
-	_, err = adminapi.RotateOperatorToken.Call(t.Context(), w, adminapi.OperatorRotation{Name: "sari", Rotation: adminapi.Rotation{}})
+	_, err = adminapi.RotateOperatorToken.Call(t.Context(), w, adminapi.OperatorRotation{Name: "sari"})
 	w.refused(err, http.StatusBadRequest, "name")
 	if !w.comesIn(w.operator("sari", console.RoleRead, "").Token) {
 		t.Error("an operator who comes back does not come in")
@@ -100,7 +100,7 @@ func TestATokenExpires(t *testing.T) {
 	w := newWorld(t)
 	made := w.operator("sari", console.RoleRead, "2h")
 	w.ahead.Store(int64(90 * time.Minute))
-	next, err := adminapi.RotateOperatorToken.Call(t.Context(), w, adminapi.OperatorRotation{Name: "sari", Rotation: adminapi.Rotation{Overlap: "24h"}})
+	next, err := adminapi.RotateOperatorToken.Call(t.Context(), w, adminapi.OperatorRotation{Name: "sari", Overlap: "24h"})
 	if err != nil || next.ExpiresAt.Sub(next.CreatedAt) != 2*time.Hour {
 		t.Errorf("rotated %+v, %v", next, err)
 	}
@@ -134,9 +134,9 @@ func TestWhoCanBeNoOperator(t *testing.T) {
 			t.Fatalf("%s: %v", name, failure)
 		}
 	}
-	_, err := adminapi.RotateOperatorToken.Call(t.Context(), w, adminapi.OperatorRotation{Name: "nobody", Rotation: adminapi.Rotation{}})
+	_, err := adminapi.RotateOperatorToken.Call(t.Context(), w, adminapi.OperatorRotation{Name: "nobody"})
 	w.refused(err, http.StatusNotFound, "")
-	_, err = adminapi.RevokeOperatorTokens.Call(t.Context(), w, adminapi.OperatorRevocation{Name: "budi", Reason: adminapi.Reason{Reason: ""}})
+	_, err = adminapi.RevokeOperatorTokens.Call(t.Context(), w, adminapi.OperatorRevocation{Name: "budi", Reason: ""})
 	if failure := w.refused(err, http.StatusNotFound, ""); !strings.Contains(failure.Message, "configuration") {
 		t.Errorf("told %q", failure.Message)
 	}

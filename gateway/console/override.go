@@ -9,21 +9,21 @@ import (
 
 // overrideMovement takes only our own names of a movement, so that there is no doubt
 // about which one is ended.
-func (c *Console) overrideMovement(x *call, wanted adminapi.NewOverride) (any, error) {
-	id, sentAs, ok := ourName(x.request.PathValue("movement"))
+func (c *Console) overrideMovement(x *call, wanted adminapi.NewOverride) (out adminapi.Overridden, err error) {
+	id, sentAs, ok := ourName(wanted.Movement)
 	outcome := movement.OverrideOutcome(wanted.As)
 	switch {
 	case !ok:
-		return nil, fault.New(fault.NotFound, "There is no such movement: override names one by its id, refId, txId or upstream reference.")
+		return out, fault.New(fault.NotFound, "There is no such movement: override names one by its id, refId, txId or upstream reference.")
 	case !plain(wanted.Reason, 1, maxReason):
-		return nil, fault.Invalid("reason", "must have 1 to 500 characters, without control characters")
+		return out, fault.Invalid("reason", "must have 1 to 500 characters, without control characters")
 	}
 	overridden, err := c.deps.Override(x.request.Context(), override.Request{
 		Movement: id, SentAs: sentAs, Operator: x.operator.Name, Outcome: outcome, Reason: wanted.Reason, Alone: wanted.Alone,
 		AloneUpTo: c.access.Load().ApprovalAbove,
 	})
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	m := overridden.Movement
 	return adminapi.Overridden{

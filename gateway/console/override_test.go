@@ -103,13 +103,13 @@ func TestTwoOperatorsOverrideATransfer(t *testing.T) {
 	m := w.transfers(25*time.Hour, nil)
 	other := adminapi.NewClient(w.url, otherToken)
 
-	first, err := w.Override(t.Context(), m.ID.Compact(), adminapi.NewOverride{As: "success", Reason: "seen in their portal"})
+	first, err := adminapi.OverrideMovement.Call(t.Context(), w, adminapi.NewOverride{Movement: m.ID.Compact(), As: "success", Reason: "seen in their portal"})
 	if err != nil || !first.Waiting || first.State != "pending" || first.Override.Operator != "ayu" || first.Reference != "PAY/1" {
 		t.Fatalf("proposed: %+v, %v", first, err)
 	}
-	_, err = other.Override(t.Context(), m.ID.String(), adminapi.NewOverride{As: "failed", Reason: "no"})
+	_, err = adminapi.OverrideMovement.Call(t.Context(), other, adminapi.NewOverride{Movement: m.ID.String(), As: "failed", Reason: "no"})
 	w.refused(err, http.StatusConflict, "")
-	second, err := other.Override(t.Context(), m.UpstreamReference(), adminapi.NewOverride{As: "success", Reason: "called them"})
+	second, err := adminapi.OverrideMovement.Call(t.Context(), other, adminapi.NewOverride{Movement: m.UpstreamReference(), As: "success", Reason: "called them"})
 	if err != nil || second.Waiting || second.State != "succeeded" || second.Override.ConfirmedBy != "budi" {
 		t.Fatalf("confirmed: %+v, %v", second, err)
 	}
@@ -117,7 +117,7 @@ func TestTwoOperatorsOverrideATransfer(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	shown, err := w.Movement(t.Context(), m.ID.Compact())
+	shown, err := adminapi.ShowMovement.Call(t.Context(), w, adminapi.MovementID{Movement: m.ID.Compact()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,15 +147,15 @@ func TestOneOperatorOverridesAlone(t *testing.T) {
 	t.Parallel()
 	w := overriding(t)
 	m := w.transfers(25*time.Hour, func(m *movement.Movement) { m.Reference, m.Fingerprint = "\x1exyz-1", "\x1exyz-" })
-	s, err := w.Override(t.Context(), m.ID.String(), adminapi.NewOverride{As: "failed", Reason: "bounced", Alone: true})
+	s, err := adminapi.OverrideMovement.Call(t.Context(), w, adminapi.NewOverride{Movement: m.ID.String(), As: "failed", Reason: "bounced", Alone: true})
 	if err != nil || s.Waiting || s.State != "failed" || !s.Override.Alone {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	shown, err := w.Movement(t.Context(), m.ID.String())
+	shown, err := adminapi.ShowMovement.Call(t.Context(), w, adminapi.MovementID{Movement: m.ID.String()})
 	if err != nil || len(shown.Exceptions) != 1 || shown.Exceptions[0].Reason != "overridden_alone" || shown.Exceptions[0].ResolvedAt != nil {
 		t.Errorf("for review: %+v, %v", shown.Exceptions, err)
 	}
-	found, err := w.Find(t.Context(), m.ID.Compact(), time.Time{})
+	found, err := adminapi.Find.Call(t.Context(), w, adminapi.Search{ID: m.ID.Compact()})
 	if err != nil || len(found.Movements) != 1 {
 		t.Fatal(found, err)
 	}
@@ -173,14 +173,15 @@ func TestOneOperatorsOverrideOfALargeSum(t *testing.T) {
 	w := overriding(t, func(config *console.Config, _ *console.Dependencies) { config.ApprovalAbove = 100_000_000 })
 	large := w.transfers(25*time.Hour, func(m *movement.Movement) { m.Amount = 900_000_000 })
 	alone := adminapi.NewOverride{As: "success", Reason: "paid, they say", Alone: true}
-	first, err := w.Override(t.Context(), large.ID.String(), alone)
+	alone.Movement = large.ID.String()
+	first, err := adminapi.OverrideMovement.Call(t.Context(), w, alone)
 	if err != nil || !first.Waiting || first.State != "pending" || first.Override.Alone {
 		t.Errorf("one operator decides 900,000,000: %+v, %v", first, err)
 	}
-	if again, err := w.Override(t.Context(), large.ID.String(), alone); err != nil || !again.Waiting || again.State != "pending" {
+	if again, err := adminapi.OverrideMovement.Call(t.Context(), w, alone); err != nil || !again.Waiting || again.State != "pending" {
 		t.Errorf("the same operator again: %+v, %v", again, err)
 	}
-	second, err := adminapi.NewClient(w.url, otherToken).Override(t.Context(), large.ID.String(), alone)
+	second, err := adminapi.OverrideMovement.Call(t.Context(), adminapi.NewClient(w.url, otherToken), alone)
 	if err != nil || second.Waiting || second.State != "succeeded" || second.Override.ConfirmedBy != "budi" {
 		t.Errorf("another operator: %+v, %v", second, err)
 	}
@@ -192,11 +193,12 @@ func TestOneOperatorsOverrideOfALargeSum(t *testing.T) {
 		}))
 	}
 	for i, part := range parts {
-		if done, err := w.Override(t.Context(), part.ID.String(), alone); err != nil || done.Waiting || done.State != "succeeded" {
+		alone.Movement = part.ID.String()
+		if done, err := adminapi.OverrideMovement.Call(t.Context(), w, alone); err != nil || done.Waiting || done.State != "succeeded" {
 			t.Errorf("part %d: %+v, %v", i, done, err)
 		}
 	}
-	credit, err := w.Credit(t.Context(), large.Owner.MerchantID, adminapi.NewAdjustment{Amount: 10_000_001, Reason: "r", Reference: "c"})
+	credit, err := adminapi.Credit.Call(t.Context(), w, adminapi.NewAdjustment{Merchant: large.Owner.MerchantID, Amount: 10_000_001, Reason: "r", Reference: "c"})
 	if err != nil || credit.State != string(store.Waiting) {
 		t.Errorf("a credit beside 90,000,000: %+v, %v", credit, err)
 	}
@@ -219,7 +221,8 @@ func TestWhatCannotBeOverridden(t *testing.T) {
 		{"PAY/1", adminapi.NewOverride{As: "failed", Reason: "r"}, http.StatusNotFound, ""},
 		{movement.NewID().String(), adminapi.NewOverride{As: "failed", Reason: "r"}, http.StatusNotFound, ""},
 	} {
-		_, err := w.Override(t.Context(), c.id, c.settling)
+		c.settling.Movement = c.id
+		_, err := adminapi.OverrideMovement.Call(t.Context(), w, c.settling)
 		w.refused(err, c.status, c.field)
 	}
 	status, _, answer := w.send(http.MethodPost, "/admin/movements/"+young.ID.String()+"/override", "Bearer nobody", `{"as":"failed","reason":"r"}`)

@@ -133,24 +133,24 @@ const heldEverywhere = 5 * time.Second
 // removeConnection forgets a connection that is paused already: nothing new can begin
 // on it meanwhile. Where something has begun that is open, only who insists removes it: that
 // stays as it is, and is asked about again once the account is connected anew.
-func (c *Console) removeConnection(x *call, wanted adminapi.ConnectionRemoval) (any, error) {
+func (c *Console) removeConnection(x *call, wanted adminapi.ConnectionRemoval) (out adminapi.Merchant, err error) {
 	p := tenants.Pause{
-		MerchantID: x.merchant(), What: tenants.PauseConnection, Provider: tenants.Provider(x.request.PathValue("provider")),
+		MerchantID: x.merchant(), What: tenants.PauseConnection, Provider: tenants.Provider(wanted.Provider),
 		Mode: tenants.Mode(wanted.Mode), Reason: wanted.Reason,
 	}
 	if err := c.checkPause(x, p); err != nil {
-		return nil, err
+		return out, err
 	}
 	account, err := c.deps.Merchants.AccountByID(x.request.Context(), p.MerchantID)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	pause, paused := account.Paused(p.What, p.Provider, p.Mode)
 	if !paused {
-		return nil, notPaused()
+		return out, notPaused()
 	}
 	if x.now.Sub(pause.SetAt) < heldEverywhere {
-		return nil, fault.New(fault.InvalidRequest, "The connection has been paused for less than five seconds, and other replicas may not know it yet. Try again then.")
+		return out, fault.New(fault.InvalidRequest, "The connection has been paused for less than five seconds, and other replicas may not know it yet. Try again then.")
 	}
 	detail := auditDetail(p)
 	if wanted.LeaveOpen {
@@ -159,12 +159,12 @@ func (c *Console) removeConnection(x *call, wanted adminapi.ConnectionRemoval) (
 	gone := tenants.Connection{MerchantID: p.MerchantID, Provider: p.Provider, Mode: p.Mode}
 	err = c.deps.Pauses.RemoveConnection(x.request.Context(), x.audit("connection.remove", detail), gone, wanted.LeaveOpen)
 	if open, is := errors.AsType[*store.OpenError](err); is {
-		return nil, fault.New(fault.InvalidRequest, fmt.Sprintf("%d movements are open on this connection. Without it nobody can ask the provider how they ended, and its notifications are refused. "+
+		return out, fault.New(fault.InvalidRequest, fmt.Sprintf("%d movements are open on this connection. Without it nobody can ask the provider how they ended, and its notifications are refused. "+
 			"Nothing was removed: wait until they have ended, or insist (leave_open, --leave-open).", open.Open),
 			fault.Field{Field: "leave_open", Message: fmt.Sprintf("must be true where movements are open: %d are", open.Open)})
 	}
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, notPaused()
+		return out, notPaused()
 	}
 	return c.changed(x, p.MerchantID, err)
 }

@@ -16,7 +16,7 @@ func TestPauses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx, id := t.Context(), w.merchant().MerchantID
-	if _, err := w.SetConnection(ctx, id, "bank", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(`{"api_key":"k-secret"}`)}); err != nil {
+	if _, err := adminapi.SetConnection.Call(ctx, w, adminapi.ConnectionSpec{Merchant: id, Provider: "bank", Mode: "live", Credentials: []byte(`{"api_key":"k-secret"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	connection := tenants.Pause{MerchantID: tenants.MerchantID(id), What: "connection", Provider: "bank", Mode: "live", Reason: "leaked"}
@@ -35,7 +35,7 @@ func TestPauses(t *testing.T) {
 	if listed, err := adminapi.ListPauses.Call(ctx, w, adminapi.None{}); err != nil || len(listed) != len(all) {
 		t.Errorf("listed %+v, %v", listed, err)
 	}
-	shown, err := w.Merchant(ctx, id)
+	shown, err := adminapi.ShowMerchant.Call(ctx, w, adminapi.MerchantID{Merchant: id})
 	if err != nil || len(shown.Pauses) != 2 || len(shown.Connections) != 1 || !shown.Connections[0].Paused {
 		t.Errorf("shown %+v, %v", shown, err)
 	}
@@ -98,28 +98,30 @@ func TestRemovedConnectionIsPausedFirst(t *testing.T) {
 	w := newWorld(t)
 	ctx, id := t.Context(), w.merchant().MerchantID
 	spec := adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(`{"api_key":"k-secret"}`)}
-	if _, err := w.SetConnection(ctx, id, "bank", spec); err != nil {
+	spec.Merchant, spec.Provider = id, "bank"
+	if _, err := adminapi.SetConnection.Call(ctx, w, spec); err != nil {
 		t.Fatal(err)
 	}
 	removal := adminapi.ConnectionRemoval{Mode: "live", Reason: "left"}
-	_, err := w.RemoveConnection(ctx, id, "bank", removal)
+	removal.Merchant, removal.Provider = id, "bank"
+	_, err := adminapi.RemoveConnection.Call(ctx, w, removal)
 	w.refused(err, http.StatusBadRequest, "")
 	if _, err := adminapi.SetPause.Call(ctx, w, tenants.Pause{MerchantID: tenants.MerchantID(id), What: "connection", Provider: "bank", Mode: "live"}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = w.RemoveConnection(ctx, id, "bank", removal) // other replicas may begin on it still
+	_, err = adminapi.RemoveConnection.Call(ctx, w, removal) // other replicas may begin on it still
 	w.refused(err, http.StatusBadRequest, "")
 	w.ahead.Store(int64(5 * time.Second))
 	if _, err := adminapi.SetPause.Call(ctx, w, tenants.Pause{MerchantID: tenants.MerchantID(id), What: "connection", Provider: "bank", Mode: "live", Reason: "more"}); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := w.RemoveConnection(ctx, id, "bank", removal); err != nil || len(left.Connections)+len(left.Pauses) != 0 {
+	if left, err := adminapi.RemoveConnection.Call(ctx, w, removal); err != nil || len(left.Connections)+len(left.Pauses) != 0 {
 		t.Errorf("left %+v, %v", left, err)
 	}
-	if _, err := w.SetConnection(ctx, id, "bank", spec); err != nil {
+	if _, err := adminapi.SetConnection.Call(ctx, w, spec); err != nil {
 		t.Fatal(err)
 	}
-	if shown, err := w.Merchant(ctx, id); err != nil || len(shown.Connections) != 1 || shown.Connections[0].Paused {
+	if shown, err := adminapi.ShowMerchant.Call(ctx, w, adminapi.MerchantID{Merchant: id}); err != nil || len(shown.Connections) != 1 || shown.Connections[0].Paused {
 		t.Errorf("shown %+v, %v", shown, err)
 	}
 }
@@ -145,7 +147,7 @@ func TestConnectionWithOpenMovementsIsKept(t *testing.T) {
 	}}); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	if _, err := w.SetConnection(ctx, id, "bank", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(`{"api_key":"k-secret"}`)}); err != nil {
+	if _, err := adminapi.SetConnection.Call(ctx, w, adminapi.ConnectionSpec{Merchant: id, Provider: "bank", Mode: "live", Credentials: []byte(`{"api_key":"k-secret"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := adminapi.SetPause.Call(ctx, w, tenants.Pause{MerchantID: tenants.MerchantID(id), What: "connection", Provider: "bank", Mode: "live", Reason: "left"}); err != nil {
@@ -153,15 +155,16 @@ func TestConnectionWithOpenMovementsIsKept(t *testing.T) {
 	}
 	w.ahead.Store(int64(5 * time.Second))
 	removal := adminapi.ConnectionRemoval{Mode: "live", Reason: "left"}
-	_, err = w.RemoveConnection(ctx, id, "bank", removal)
+	removal.Merchant, removal.Provider = id, "bank"
+	_, err = adminapi.RemoveConnection.Call(ctx, w, removal)
 	if f := w.refused(err, http.StatusBadRequest, "leave_open"); !strings.Contains(f.Error(), "1 movements are open") || !strings.Contains(f.Error(), "--leave-open") {
 		t.Errorf("told %v", f)
 	}
-	if shown, err := w.Merchant(ctx, id); err != nil || len(shown.Connections) != 1 {
+	if shown, err := adminapi.ShowMerchant.Call(ctx, w, adminapi.MerchantID{Merchant: id}); err != nil || len(shown.Connections) != 1 {
 		t.Errorf("shown %+v, %v", shown, err)
 	}
 	removal.LeaveOpen = true
-	if left, err := w.RemoveConnection(ctx, id, "bank", removal); err != nil || len(left.Connections) != 0 {
+	if left, err := adminapi.RemoveConnection.Call(ctx, w, removal); err != nil || len(left.Connections) != 0 {
 		t.Errorf("left %+v, %v", left, err)
 	}
 }

@@ -15,7 +15,8 @@ func TestThePlatformsConnectionIsItsOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx, spec := t.Context(), adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(`{"username":"u"}`)}
-	set, err := w.SetConnection(ctx, "platform", "pulsa", spec)
+	spec.Merchant, spec.Provider = "platform", "pulsa"
+	set, err := adminapi.SetConnection.Call(ctx, w, spec)
 	if err != nil || set.Owner != "platform" || set.Version != 1 {
 		t.Fatalf("set %+v, %v", set, err)
 	}
@@ -25,15 +26,16 @@ func TestThePlatformsConnectionIsItsOwn(t *testing.T) {
 		t.Errorf("the route leads to %+v, %v", found, err)
 	}
 	spec.Owner = "platform"
-	if again, err := w.SetConnection(ctx, "platform", "pulsa", spec); err != nil || mustJSON(t, again) != mustJSON(t, set) {
+	if again, err := adminapi.SetConnection.Call(ctx, w, spec); err != nil || mustJSON(t, again) != mustJSON(t, set) {
 		t.Errorf("with the owner said: %+v, %v", again, err)
 	}
 	id := w.merchant().MerchantID
 	spec.Owner = ""
-	if own, err := w.SetConnection(ctx, id, "pulsa", spec); err != nil || own.Owner != "merchant" {
+	spec.Merchant, spec.Provider = id, "pulsa"
+	if own, err := adminapi.SetConnection.Call(ctx, w, spec); err != nil || own.Owner != "merchant" {
 		t.Errorf("a merchant's own: %+v, %v", own, err)
 	}
-	shown, err := w.Merchant(ctx, "platform")
+	shown, err := adminapi.ShowMerchant.Call(ctx, w, adminapi.MerchantID{Merchant: "platform"})
 	if err != nil || len(shown.Connections) != 1 || shown.Connections[0].Owner != "platform" || len(shown.Keys)+len(shown.Callbacks) > 0 {
 		t.Errorf("shown %+v, %v", shown, err)
 	}
@@ -54,7 +56,8 @@ func TestWhoseAConnectionCanNotBe(t *testing.T) {
 		"said to be so":                    {"platform", "bank", "platform", "", "Each merchant has an account of its own at bank"},
 		"nobody's":                         {"platform", "pulsa", "me", "owner", "must be merchant or platform"},
 	} {
-		_, err := w.SetConnection(t.Context(), c.holder, c.provider, adminapi.ConnectionSpec{
+		_, err := adminapi.SetConnection.Call(t.Context(), w, adminapi.ConnectionSpec{
+			Merchant: c.holder, Provider: c.provider,
 			Mode: "live", Owner: c.owner, Credentials: []byte(`{"api_key":"k-secret","username":"u"}`),
 		})
 		if failure := w.refused(err, http.StatusBadRequest, c.field); !strings.Contains(failure.Message, c.says) {
@@ -62,7 +65,7 @@ func TestWhoseAConnectionCanNotBe(t *testing.T) {
 		}
 	}
 	for _, holder := range []string{id, "platform"} {
-		if shown, err := w.Merchant(t.Context(), holder); err != nil || len(shown.Connections) != 0 {
+		if shown, err := adminapi.ShowMerchant.Call(t.Context(), w, adminapi.MerchantID{Merchant: holder}); err != nil || len(shown.Connections) != 0 {
 			t.Errorf("%s: %+v, %v", holder, shown.Connections, err)
 		}
 	}
@@ -86,7 +89,7 @@ func TestPlatformIsNoMerchant(t *testing.T) {
 		t.Errorf("audit %q", got)
 	}
 	id := w.merchant().MerchantID
-	page, err := w.Merchants(t.Context(), "", 10)
+	page, err := adminapi.ListMerchants.Call(t.Context(), w, adminapi.MerchantFilter{After: "", Limit: 10})
 	if err != nil || len(page.Merchants) != 1 || page.Merchants[0].MerchantID != id {
 		t.Errorf("listed %+v, %v", page, err)
 	}

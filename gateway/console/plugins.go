@@ -21,7 +21,7 @@ const maxEvidence = 4000
 
 var sha256Form = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-func (c *Console) listPlugins(x *call) (any, error) {
+func (c *Console) listPlugins(x *call, _ adminapi.None) ([]adminapi.Plugin, error) {
 	ctx := x.request.Context()
 	known, err := c.deps.Approvals.Known(ctx)
 	if err != nil {
@@ -51,13 +51,13 @@ func (c *Console) listPlugins(x *call) (any, error) {
 	return list, nil
 }
 
-func (c *Console) showPlugin(x *call) (any, error) {
-	list, err := c.listPlugins(x)
+func (c *Console) showPlugin(x *call, wanted adminapi.ProviderName) (out adminapi.Plugin, err error) {
+	list, err := c.listPlugins(x, adminapi.None{})
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	for _, p := range list.([]adminapi.Plugin) {
-		if p.Provider != x.request.PathValue("provider") {
+	for _, p := range list {
+		if p.Provider != wanted.Provider {
 			continue
 		}
 		if p.Approval == nil {
@@ -73,7 +73,7 @@ func (c *Console) showPlugin(x *call) (any, error) {
 		}
 		return p, nil
 	}
-	return nil, noPlugin()
+	return out, noPlugin()
 }
 
 // reachNow is what a plugin may reach on this replica.
@@ -133,7 +133,7 @@ func (c *Console) approvalDocument(a store.PluginApproval) adminapi.PluginApprov
 	}
 }
 
-func (c *Console) listApprovals(x *call) (any, error) {
+func (c *Console) listApprovals(x *call, _ adminapi.None) ([]adminapi.PluginApproval, error) {
 	all, err := c.deps.Approvals.List(x.request.Context())
 	if err != nil {
 		return nil, err
@@ -155,73 +155,72 @@ func (c *Console) listApprovals(x *call) (any, error) {
 	return list, nil
 }
 
-func (c *Console) approvePlugin(x *call, wanted adminapi.NewApproval) (any, error) {
+func (c *Console) approvePlugin(x *call, wanted adminapi.NewApproval) (out adminapi.PluginApproval, err error) {
 	if !sha256Form.MatchString(wanted.SHA256) {
-		return nil, fault.Invalid("sha256", "must be the SHA-256 of the binary, in 64 small hex digits")
+		return out, fault.Invalid("sha256", "must be the SHA-256 of the binary, in 64 small hex digits")
 	}
 	if len(wanted.Evidence) > maxEvidence {
-		return nil, fault.Invalid("evidence", "must have at most 4000 bytes")
+		return out, fault.Invalid("evidence", "must have at most 4000 bytes")
 	}
 	if wanted.Reach.MemoryMB < 0 || wanted.Reach.MemoryMB > 0 && wanted.Reach.MemoryMB < 64 {
-		return nil, fault.Invalid("reach.memory_mb", "must be at least 64")
+		return out, fault.Invalid("reach.memory_mb", "must be at least 64")
 	}
 	a, err := c.deps.Approvals.Approve(x.request.Context(), x.operator.Name, approval.Wanted{
 		SHA256: wanted.SHA256, Manifest: wanted.Manifest, Reach: store.PluginReach(wanted.Reach), Evidence: wanted.Evidence,
 	})
 	if err != nil {
-		return nil, pluginFault(err)
+		return out, pluginFault(err)
 	}
 	document := c.approvalDocument(a)
 	document.PluginsDir = c.deps.Approvals.Dir()
 	return document, nil
 }
 
-func (c *Console) confirmPlugin(x *call, _ struct{}) (any, error) {
-	id, err := uuid.Parse(x.request.PathValue("approval"))
+func (c *Console) confirmPlugin(x *call, wanted adminapi.ApprovalID) (out adminapi.PluginApproval, err error) {
+	id, err := uuid.Parse(wanted.Approval)
 	if err != nil {
-		return nil, noPlugin()
+		return out, noPlugin()
 	}
 	a, err := c.deps.Approvals.Confirm(x.request.Context(), x.operator.Name, id)
 	if errors.Is(err, approval.ErrOwn) {
-		return nil, fault.New(fault.ScopeMissing, "Another operator than "+x.operator.Name+" must confirm it: "+x.operator.Name+" approved it.")
+		return out, fault.New(fault.ScopeMissing, "Another operator than "+x.operator.Name+" must confirm it: "+x.operator.Name+" approved it.")
 	}
 	if err != nil {
-		return nil, pluginFault(err)
+		return out, pluginFault(err)
 	}
 	return c.approvalDocument(a), nil
 }
 
-func (c *Console) activatePlugin(x *call, wanted adminapi.ActivatePlugin) (any, error) {
+func (c *Console) activatePlugin(x *call, wanted adminapi.PluginActivation) (out adminapi.PluginChange, err error) {
 	replica := uuid.Nil
 	if wanted.ReplicaID != "" {
-		var err error
 		if replica, err = uuid.Parse(wanted.ReplicaID); err != nil {
-			return nil, fault.Invalid("replica_id", "must be a replica's whole id, as gerbang replica list --json shows it")
+			return out, fault.Invalid("replica_id", "must be a replica's whole id, as gerbang replica list --json shows it")
 		}
 	}
-	a, err := c.deps.Approvals.Find(x.request.Context(), x.request.PathValue("provider"), wanted.SHA256)
+	a, err := c.deps.Approvals.Find(x.request.Context(), wanted.Provider, wanted.SHA256)
 	if err != nil {
-		return nil, pluginFault(err)
+		return out, pluginFault(err)
 	}
 	head, err := c.deps.Approvals.Activate(x.request.Context(), x.operator.Name, a, replica)
 	if err != nil && !errors.Is(err, approval.ErrActive) { // asked for twice
-		return nil, pluginFault(err)
+		return out, pluginFault(err)
 	}
 	return c.changeDocument(x.request.Context(), head)
 }
 
-func (c *Console) rollBackPlugin(x *call, _ struct{}) (any, error) {
-	head, err := c.deps.Approvals.Rollback(x.request.Context(), x.operator.Name, x.request.PathValue("provider"))
+func (c *Console) rollBackPlugin(x *call, wanted adminapi.ProviderName) (out adminapi.PluginChange, err error) {
+	head, err := c.deps.Approvals.Rollback(x.request.Context(), x.operator.Name, wanted.Provider)
 	if err != nil {
-		return nil, pluginFault(err)
+		return out, pluginFault(err)
 	}
 	return c.changeDocument(x.request.Context(), head)
 }
 
-func (c *Console) removePlugin(x *call, wanted adminapi.PluginRemoval) (any, error) {
-	head, err := c.deps.Approvals.Remove(x.request.Context(), x.operator.Name, x.request.PathValue("provider"), wanted.LeaveOpen)
+func (c *Console) removePlugin(x *call, wanted adminapi.PluginRemoval) (out adminapi.PluginChange, err error) {
+	head, err := c.deps.Approvals.Remove(x.request.Context(), x.operator.Name, wanted.Provider, wanted.LeaveOpen)
 	if err != nil {
-		return nil, pluginFault(err)
+		return out, pluginFault(err)
 	}
 	return c.changeDocument(x.request.Context(), head)
 }
@@ -239,19 +238,19 @@ func (c *Console) changeDocument(ctx context.Context, head store.PluginHead) (ad
 }
 
 // restartPlugin restarts a plugin on this replica. Its audit entry is written first.
-func (c *Console) restartPlugin(x *call, _ struct{}) (any, error) {
-	provider := x.request.PathValue("provider")
+func (c *Console) restartPlugin(x *call, wanted adminapi.ProviderName) (out adminapi.None, err error) {
+	provider := wanted.Provider
 	if !slices.ContainsFunc(c.deps.Plugins.Status(), func(s host.Status) bool { return s.Provider == provider }) {
-		return nil, noPlugin()
+		return out, noPlugin()
 	}
 	audit := store.Audit{Operator: x.operator.Name, Action: "plugin.restart", Detail: "plugin " + provider + " on replica " + c.deps.Replica.String(), At: x.now}
 	if err := c.deps.Merchants.NoteAudit(x.request.Context(), audit, tenants.Platform); err != nil {
-		return nil, err
+		return out, err
 	}
 	if err := c.deps.Plugins.Restart(x.request.Context(), provider); err != nil {
-		return nil, fault.New(fault.ProviderUnavailable, "The new process does not come up, and the old one stays: "+foreign(err.Error()))
+		return out, fault.New(fault.ProviderUnavailable, "The new process does not come up, and the old one stays: "+foreign(err.Error()))
 	}
-	return struct{}{}, nil
+	return out, nil
 }
 
 // pluginFault says what an operator can do about it.

@@ -27,51 +27,52 @@ func TestPluginApproval(t *testing.T) {
 	} {
 		bad := wanted
 		change(&bad)
-		if _, err := w.ApprovePlugin(ctx, bad); err == nil || !strings.Contains(err.Error(), field) {
+		if _, err := adminapi.ApprovePlugin.Call(ctx, w, bad); err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
-	approved, err := w.ApprovePlugin(ctx, wanted)
+	approved, err := adminapi.ApprovePlugin.Call(ctx, w, wanted)
 	if err != nil || approved.Provider != "bank" || approved.ApprovedBy != "ayu" || approved.Evidence != "by hand" || approved.PluginsDir != w.files || approved.Unsigned {
 		t.Fatalf("approved %+v, %v", approved, err)
 	}
-	if _, err := w.ActivatePlugin(ctx, "bank", adminapi.ActivatePlugin{}); err == nil || !strings.Contains(err.Error(), "does not lie in plugins_dir") {
+	if _, err := adminapi.ActivatePlugin.Call(ctx, w, adminapi.PluginActivation{Provider: "bank"}); err == nil || !strings.Contains(err.Error(), "does not lie in plugins_dir") {
 		t.Errorf("without the file: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(w.files, wanted.SHA256), []byte("binary"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, wrong := range []adminapi.ActivatePlugin{{SHA256: "00"}, {ReplicaID: "node-1"}} {
-		if _, err := w.ActivatePlugin(ctx, "bank", wrong); err == nil {
+	for _, wrong := range []adminapi.PluginActivation{{SHA256: "00"}, {ReplicaID: "node-1"}} {
+		wrong.Provider = "bank"
+		if _, err := adminapi.ActivatePlugin.Call(ctx, w, wrong); err == nil {
 			t.Errorf("activated %+v", wrong)
 		}
 	}
 	for range 2 { // asked for twice it is the same
-		change, err := w.ActivatePlugin(ctx, "bank", adminapi.ActivatePlugin{SHA256: wanted.SHA256[:8]})
+		change, err := adminapi.ActivatePlugin.Call(ctx, w, adminapi.PluginActivation{Provider: "bank", SHA256: wanted.SHA256[:8]})
 		if err != nil || change.SHA256 != wanted.SHA256 || change.Changes != 1 || change.ChangedBy != "ayu" {
 			t.Fatalf("activated %+v, %v", change, err)
 		}
 	}
-	shown, err := w.Plugin(ctx, "bank")
+	shown, err := adminapi.ShowPlugin.Call(ctx, w, adminapi.ProviderName{Provider: "bank"})
 	if err != nil || shown.Approval == nil || shown.Approval.State != "in force" || shown.Approval.ApprovalID != approved.ApprovalID || !strings.Contains(string(shown.Approval.Manifest), "A bank") {
 		t.Errorf("shown %+v, %v", shown, err)
 	}
-	if all, err := w.PluginApprovals(ctx); err != nil || len(all) != 1 || all[0].State != "in force" {
+	if all, err := adminapi.ListApprovals.Call(ctx, w, adminapi.None{}); err != nil || len(all) != 1 || all[0].State != "in force" {
 		t.Errorf("approvals %+v, %v", all, err)
 	}
-	if change, err := w.RollBackPlugin(ctx, "bank"); err != nil || change.SHA256 != "" || change.Changes != 2 {
+	if change, err := adminapi.RollBackPlugin.Call(ctx, w, adminapi.ProviderName{Provider: "bank"}); err != nil || change.SHA256 != "" || change.Changes != 2 {
 		t.Errorf("rolled back: %+v, %v", change, err)
 	}
-	if _, err := w.RollBackPlugin(ctx, "bank"); err == nil || !strings.Contains(err.Error(), "nothing to roll back to") {
+	if _, err := adminapi.RollBackPlugin.Call(ctx, w, adminapi.ProviderName{Provider: "bank"}); err == nil || !strings.Contains(err.Error(), "nothing to roll back to") {
 		t.Errorf("again: %v", err)
 	}
-	if err := w.RestartPlugin(ctx, "bank"); err != nil || w.plugins.Status()[0].Restarts != 4 {
+	if _, err := adminapi.RestartPlugin.Call(ctx, w, adminapi.ProviderName{Provider: "bank"}); err != nil || w.plugins.Status()[0].Restarts != 4 {
 		t.Errorf("restarted: %v, %+v", err, w.plugins.Status()[0])
 	}
-	if _, err := w.RemovePlugin(ctx, "bank", adminapi.PluginRemoval{}); err != nil {
+	if _, err := adminapi.RemovePlugin.Call(ctx, w, adminapi.PluginRemoval{Provider: "bank"}); err != nil {
 		t.Error(err)
 	}
-	for what, err := range map[string]error{"show": failed(w.Plugin(ctx, "none")), "restart": w.RestartPlugin(ctx, "none"), "remove": failed(w.RemovePlugin(ctx, "none", adminapi.PluginRemoval{}))} {
+	for what, err := range map[string]error{"show": failed(adminapi.ShowPlugin.Call(ctx, w, adminapi.ProviderName{Provider: "none"})), "restart": failed(adminapi.RestartPlugin.Call(ctx, w, adminapi.ProviderName{Provider: "none"})), "remove": failed(adminapi.RemovePlugin.Call(ctx, w, adminapi.PluginRemoval{Provider: "none"}))} {
 		if err == nil || !strings.Contains(err.Error(), "There is no such plugin") {
 			t.Errorf("%s nobody: %v", what, err)
 		}

@@ -24,18 +24,18 @@ const (
 	versionInForce = "active"
 )
 
-func (c *Console) pushPolicy(x *call, wanted adminapi.NewPolicy) (any, error) {
+func (c *Console) pushPolicy(x *call, wanted adminapi.NewPolicy) (out adminapi.PolicyVersion, err error) {
 	if !plain(wanted.Message, 1, maxMessage) {
-		return nil, fault.Invalid("message", "must say why, in 1 to 500 characters without control characters")
+		return out, fault.Invalid("message", "must say why, in 1 to 500 characters without control characters")
 	}
 	if !plain(wanted.Force, 0, maxReason) {
-		return nil, fault.Invalid("force", "must have at most 500 characters, without control characters")
+		return out, fault.Invalid("force", "must have at most 500 characters, without control characters")
 	}
 	v, pushed, err := c.deps.Publisher.Push(x.request.Context(), rollout.Push{
 		Source: sourceOf(wanted.Files), Author: x.operator.Name, Message: wanted.Message, Force: wanted.Force,
 	})
 	if err != nil {
-		return nil, policyFault(err)
+		return out, policyFault(err)
 	}
 	document := c.policyDocument(v)
 	document.Existed = !pushed
@@ -51,10 +51,10 @@ func sourceOf(files map[string]string) policy.Source {
 }
 
 // testPolicy judges a set as a push does. Message and force count for nothing.
-func (c *Console) testPolicy(x *call, wanted adminapi.NewPolicy) (any, error) {
+func (c *Console) testPolicy(x *call, wanted adminapi.NewPolicy) (out adminapi.PolicyTest, err error) {
 	version, rules, findings, err := c.deps.Publisher.Test(x.request.Context(), sourceOf(wanted.Files))
 	if err != nil {
-		return nil, policyFault(err)
+		return out, policyFault(err)
 	}
 	return adminapi.PolicyTest{
 		Version: string(version), Rules: string(rules), Good: !policy.Refused(findings, false), Findings: findingDocuments(findings),
@@ -62,21 +62,21 @@ func (c *Console) testPolicy(x *call, wanted adminapi.NewPolicy) (any, error) {
 }
 
 // diffPolicies tells how one version becomes another.
-func (c *Console) diffPolicies(x *call) (any, error) {
+func (c *Console) diffPolicies(x *call, wanted adminapi.PolicyPair) (out adminapi.PolicyDiff, err error) {
 	var versions [2]store.PolicyVersion
 	names := policy.Source{}
-	for i, of := range []string{"version", "other"} {
-		version, err := c.policyNamed(x, x.request.PathValue(of))
+	for i, name := range []string{wanted.A, wanted.B} {
+		version, err := c.policyNamed(x, name)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		if versions[i], err = c.deps.Policies.PolicyVersion(x.request.Context(), version); err != nil {
-			return nil, policyFault(err)
+			return out, policyFault(err)
 		}
 		maps.Copy(names, versions[i].Source)
 	}
 	a, b := versions[0], versions[1]
-	out := adminapi.PolicyDiff{A: string(a.Version), B: string(b.Version), Files: map[string]string{}}
+	out = adminapi.PolicyDiff{A: string(a.Version), B: string(b.Version), Files: map[string]string{}}
 	for name := range names {
 		if diff := linediff.Of(string(a.Source[name]), string(b.Source[name])); diff != "" {
 			out.Files[name] = diff
@@ -85,7 +85,7 @@ func (c *Console) diffPolicies(x *call) (any, error) {
 	return out, nil
 }
 
-func (c *Console) listPolicies(x *call) (any, error) {
+func (c *Console) listPolicies(x *call, _ adminapi.None) ([]adminapi.PolicyVersion, error) {
 	versions, err := c.deps.Policies.PolicyVersions(x.request.Context())
 	if err != nil {
 		return nil, err
@@ -106,14 +106,14 @@ func (c *Console) listPolicies(x *call) (any, error) {
 	return list, nil
 }
 
-func (c *Console) showPolicy(x *call) (any, error) {
-	version, err := c.policyVersion(x)
+func (c *Console) showPolicy(x *call, wanted adminapi.PolicyName) (out adminapi.PolicyVersion, err error) {
+	version, err := c.policyNamed(x, wanted.Version)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	v, err := c.deps.Policies.PolicyVersion(x.request.Context(), version)
 	if err != nil {
-		return nil, policyFault(err)
+		return out, policyFault(err)
 	}
 	document := c.policyDocument(v)
 	document.Files = map[string]string{}
@@ -121,11 +121,6 @@ func (c *Console) showPolicy(x *call) (any, error) {
 		document.Files[name] = string(content)
 	}
 	return document, nil
-}
-
-// policyVersion is the one that the path names.
-func (c *Console) policyVersion(x *call) (policy.Version, error) {
-	return c.policyNamed(x, x.request.PathValue("version"))
 }
 
 // policyNamed is the version of a name: its beginning, or active.
@@ -138,50 +133,50 @@ func (c *Console) policyNamed(x *call, text string) (policy.Version, error) {
 	return v.Version, policyFault(err)
 }
 
-func (c *Console) activatePolicy(x *call, wanted adminapi.ActivatePolicy) (any, error) {
-	version, err := c.policyVersion(x)
+func (c *Console) activatePolicy(x *call, wanted adminapi.ActivatedPolicy) (out adminapi.PolicyActivation, err error) {
+	version, err := c.policyNamed(x, wanted.Version)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	replaces, err := c.replaced(x, wanted)
+	replaces, err := c.replaced(x, wanted.Wish)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	a, err := c.deps.Publisher.Activate(x.request.Context(), version, wishOf(x, wanted, replaces))
+	a, err := c.deps.Publisher.Activate(x.request.Context(), version, wishOf(x, wanted.Wish, replaces))
 	if errors.Is(err, store.ErrPolicyActive) { // asked for twice
 		head, err := c.deps.Policies.PolicyHead(x.request.Context())
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		return c.activationDocument(x.request.Context(), x.now, head.Activation)
 	}
 	if err != nil {
-		return nil, policyFault(err)
+		return out, policyFault(err)
 	}
 	return c.activationDocument(x.request.Context(), x.now, a.ID)
 }
 
-func (c *Console) rollBackPolicy(x *call, wanted adminapi.ActivatePolicy) (any, error) {
+func (c *Console) rollBackPolicy(x *call, wanted adminapi.Wish) (out adminapi.PolicyActivation, err error) {
 	if wanted.Replaces == "" {
-		return nil, fault.Invalid("replaces", "must be the version in force, from which to go back")
+		return out, fault.Invalid("replaces", "must be the version in force, from which to go back")
 	}
 	replaces, err := c.replaced(x, wanted)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	a, err := c.deps.Publisher.Rollback(x.request.Context(), wishOf(x, wanted, replaces))
 	if err != nil {
-		return nil, policyFault(err)
+		return out, policyFault(err)
 	}
 	return c.activationDocument(x.request.Context(), x.now, a.ID)
 }
 
-func wishOf(x *call, wanted adminapi.ActivatePolicy, replaces policy.Version) rollout.Wish {
+func wishOf(x *call, wanted adminapi.Wish, replaces policy.Version) rollout.Wish {
 	return rollout.Wish{Operator: x.operator.Name, Replaces: replaces, Reason: wanted.Reason, Force: wanted.Force}
 }
 
 // replaced is the version that an activation has to replace, "" for the one in force.
-func (c *Console) replaced(x *call, wanted adminapi.ActivatePolicy) (policy.Version, error) {
+func (c *Console) replaced(x *call, wanted adminapi.Wish) (policy.Version, error) {
 	if wanted.Force && wanted.Reason == "" {
 		return "", fault.Invalid("reason", "must say why what does not fit is overruled")
 	}
@@ -192,10 +187,10 @@ func (c *Console) replaced(x *call, wanted adminapi.ActivatePolicy) (policy.Vers
 	return v.Version, policyFault(err)
 }
 
-func (c *Console) showActivation(x *call) (any, error) {
-	id, err := uuid.Parse(x.request.PathValue("activation"))
+func (c *Console) showActivation(x *call, wanted adminapi.ActivationID) (out adminapi.PolicyActivation, err error) {
+	id, err := uuid.Parse(wanted.Activation)
 	if err != nil {
-		return nil, fault.New(fault.NotFound, "There is no such activation.")
+		return out, fault.New(fault.NotFound, "There is no such activation.")
 	}
 	return c.activationDocument(x.request.Context(), x.now, id)
 }
@@ -230,7 +225,7 @@ func activationOf(a store.Activation, head store.PolicyHead, live []store.Replic
 	return document
 }
 
-func (c *Console) listReplicas(x *call) (any, error) {
+func (c *Console) listReplicas(x *call, _ adminapi.None) ([]adminapi.Replica, error) {
 	seen, err := c.deps.Policies.ReplicasSeen(x.request.Context(), x.now.Add(-replicasSince))
 	if err != nil {
 		return nil, err

@@ -70,71 +70,71 @@ func TestPolicies(t *testing.T) {
 	w := withPolicy(t)
 	first := string(policy.Default().Version())
 	push := adminapi.NewPolicy{Files: map[string]string{"data.json": "{}" + strings.Repeat(" ", 100_000)}, Message: "more for starters"}
-	v, err := w.PushPolicy(t.Context(), push)
+	v, err := adminapi.PushPolicy.Call(t.Context(), w, push)
 	if err != nil || v.Number != 2 || v.State != "pushed" || v.Author != "ayu" || v.Predecessor != first || v.Existed {
 		t.Fatalf("%+v, %v", v, err)
 	}
-	if again, err := w.PushPolicy(t.Context(), push); err != nil || !again.Existed || again.Version != v.Version {
+	if again, err := adminapi.PushPolicy.Call(t.Context(), w, push); err != nil || !again.Existed || again.Version != v.Version {
 		t.Errorf("%+v, %v", again, err)
 	}
 	replica := store.Replica{ID: uuid.New(), Host: "node-1", Policy: policy.Version(first), Binary: "v1.2", StartedAt: time.Now(), SeenAt: time.Now(), Plugins: map[string]string{"bank": "ab"}}
 	if err := w.store.ReportReplica(t.Context(), replica); err != nil {
 		t.Fatal(err)
 	}
-	a, err := w.ActivatePolicy(t.Context(), v.Version[:8], adminapi.ActivatePolicy{Replaces: first[:10], Reason: "asked for"})
+	a, err := adminapi.ActivatePolicy.Call(t.Context(), w, adminapi.ActivatedPolicy{Version: v.Version[:8], Wish: adminapi.Wish{Replaces: first[:10], Reason: "asked for"}})
 	if err != nil || a.State != "proposed" || a.Version != v.Version || a.InForce || a.RequestedBy != "ayu" || a.Reason != "asked for" {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	_, err = w.ActivatePolicy(t.Context(), v.Version, adminapi.ActivatePolicy{})
+	_, err = adminapi.ActivatePolicy.Call(t.Context(), w, adminapi.ActivatedPolicy{Version: v.Version, Wish: adminapi.Wish{}})
 	w.refused(err, http.StatusConflict, "")
 	w.decide()
-	if a, err = w.PolicyActivation(t.Context(), a.ActivationID); err != nil || a.State != "done" || !a.InForce || fmt.Sprint(a.Behind) != "["+rollout.Name(replica)+"]" {
+	if a, err = adminapi.ShowActivation.Call(t.Context(), w, adminapi.ActivationID{Activation: a.ActivationID}); err != nil || a.State != "done" || !a.InForce || fmt.Sprint(a.Behind) != "["+rollout.Name(replica)+"]" {
 		t.Errorf("%+v, %v", a, err)
 	}
-	if again, err := w.ActivatePolicy(t.Context(), v.Version, adminapi.ActivatePolicy{}); err != nil || again.ActivationID != a.ActivationID {
+	if again, err := adminapi.ActivatePolicy.Call(t.Context(), w, adminapi.ActivatedPolicy{Version: v.Version, Wish: adminapi.Wish{}}); err != nil || again.ActivationID != a.ActivationID {
 		t.Errorf("asked for twice: %+v, %v", again, err)
 	}
-	_, err = w.ActivatePolicy(t.Context(), first, adminapi.ActivatePolicy{Replaces: first})
+	_, err = adminapi.ActivatePolicy.Call(t.Context(), w, adminapi.ActivatedPolicy{Version: first, Wish: adminapi.Wish{Replaces: first}})
 	w.refused(err, http.StatusConflict, "")
 
-	list, err := w.Policies(t.Context())
+	list, err := adminapi.ListPolicies.Call(t.Context(), w, adminapi.None{})
 	if err != nil || len(list) != 2 || list[0].State != "active" || list[1].State != "past" || list[1].Replicas != 1 || list[0].Files != nil {
 		t.Errorf("%+v, %v", list, err)
 	}
-	shown, err := w.Policy(t.Context(), "active")
+	shown, err := adminapi.ShowPolicy.Call(t.Context(), w, adminapi.PolicyName{Version: "active"})
 	if err != nil || shown.Version != v.Version || len(shown.Files) != len(policy.Default()) || shown.Files["data.json"] != push.Files["data.json"] {
 		t.Errorf("%d files of %s, %v", len(shown.Files), shown.Version, err)
 	}
-	diff, err := w.PolicyDiff(t.Context(), first[:8], "active")
+	diff, err := adminapi.DiffPolicies.Call(t.Context(), w, adminapi.PolicyPair{A: first[:8], B: "active"})
 	if err != nil || diff.A != first || diff.B != v.Version || len(diff.Files) != 1 || !strings.HasPrefix(diff.Files["data.json"], "@@ -1,") {
 		t.Errorf("%+v, %v", diff, err)
 	}
-	tested, err := w.TestPolicy(t.Context(), map[string]string{"data.json": "{}"})
+	tested, err := adminapi.TestPolicy.Call(t.Context(), w, adminapi.NewPolicy{Files: map[string]string{"data.json": "{}"}})
 	if err != nil || !tested.Good || tested.Rules != v.Version || tested.Version == v.Version {
 		t.Errorf("%+v, %v", tested, err)
 	}
-	if after, err := w.Policies(t.Context()); err != nil || len(after) != len(list) {
+	if after, err := adminapi.ListPolicies.Call(t.Context(), w, adminapi.None{}); err != nil || len(after) != len(list) {
 		t.Errorf("a test keeps something: %+v, %v", after, err)
 	}
-	replicas, err := w.Replicas(t.Context())
+	replicas, err := adminapi.ListReplicas.Call(t.Context(), w, adminapi.None{})
 	if err != nil || len(replicas) != 1 || replicas[0].State != "live" || replicas[0].HeadIsHere || replicas[0].Binary != "v1.2" || replicas[0].Plugins["bank"] != "ab" || replicas[0].Schema.From == 0 {
 		t.Errorf("%+v, %v", replicas, err)
 	}
-	_, err = w.RollBackPolicy(t.Context(), adminapi.ActivatePolicy{})
+	_, err = adminapi.RollBackPolicy.Call(t.Context(), w, adminapi.Wish{})
 	w.refused(err, http.StatusBadRequest, "replaces")
-	back, err := w.RollBackPolicy(t.Context(), adminapi.ActivatePolicy{Replaces: v.Version})
+	back, err := adminapi.RollBackPolicy.Call(t.Context(), w, adminapi.Wish{Replaces: v.Version})
 	if err != nil || back.Version != first {
 		t.Errorf("%+v, %v", back, err)
 	}
 	w.decide()
-	_, err = w.RollBackPolicy(t.Context(), adminapi.ActivatePolicy{Replaces: first})
+	_, err = adminapi.RollBackPolicy.Call(t.Context(), w, adminapi.Wish{Replaces: first})
 	w.refused(err, http.StatusNotFound, "")
 	want := []string{"gerbang policy.first", "ayu policy.push", "ayu policy.activate", "gateway policy.active", "ayu policy.rollback", "gateway policy.active"}
 	forged := store.PolicyVersion{Version: "f0f0f0", Author: "nobody", PushedAt: time.Now(), MAC: []byte("by hand"), State: store.PolicyPushed}
 	if _, _, err := w.store.PushPolicy(t.Context(), store.Audit{Operator: "nobody", Action: "by hand", At: time.Now()}, forged); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := w.Policies(t.Context()); err != nil || !list[0].Unsigned || list[1].Unsigned {
+	if list, err := adminapi.ListPolicies.Call(t.Context(), w, adminapi.None{}); err != nil || !list[0].Unsigned || list[1].Unsigned {
 		t.Errorf("%+v, %v", list, err)
 	}
 	want = append(want, "nobody by hand")
@@ -148,27 +148,27 @@ func TestPoliciesRefused(t *testing.T) {
 	w := withPolicy(t)
 	w.publisher.Judge = nil
 	files := map[string]string{"data.json": "{\"tiers\": {\"starter\": {\"rate_per_second\": 1, \"burst\": 1}},\n  \"tires\": {}\n}"}
-	v, err := w.PushPolicy(t.Context(), adminapi.NewPolicy{Files: files, Message: "m", Force: "I know"})
+	v, err := adminapi.PushPolicy.Call(t.Context(), w, adminapi.NewPolicy{Files: files, Message: "m", Force: "I know"})
 	if err != nil || v.State != "refused" || len(v.Findings) == 0 || v.Findings[0].File != "data.json" || v.Findings[0].Line != 2 {
 		t.Fatalf("%+v, %v", v, err)
 	}
-	entries, err := w.Audit(t.Context(), string(tenants.Platform), adminapi.AuditFilter{})
+	entries, err := adminapi.ListAudit.Call(t.Context(), w, adminapi.AuditFilter{Merchant: string(tenants.Platform)})
 	if err != nil || len(entries) == 0 || entries[0].Action != "policy.push_refused" || entries[0].Operator != "ayu" ||
 		entries[0].Detail != "policy "+v.Version[:12]+": m" || entries[0].From == "" {
 		t.Errorf("the audit of a refused push: %+v, %v", entries, err)
 	}
-	_, err = w.ActivatePolicy(t.Context(), v.Version, adminapi.ActivatePolicy{})
+	_, err = adminapi.ActivatePolicy.Call(t.Context(), w, adminapi.ActivatedPolicy{Version: v.Version, Wish: adminapi.Wish{}})
 	w.refused(err, http.StatusBadRequest, "")
 	if _, _, body := w.send(http.MethodGet, "/metrics", "", ""); !strings.Contains(body, `gerbang_policy_refusals_total{when="push"} 1`) {
 		t.Error("the refusal is not counted")
 	}
-	_, err = w.PushPolicy(t.Context(), adminapi.NewPolicy{Files: files})
+	_, err = adminapi.PushPolicy.Call(t.Context(), w, adminapi.NewPolicy{Files: files})
 	w.refused(err, http.StatusBadRequest, "message")
-	_, err = w.Policy(t.Context(), "ffffffffff")
+	_, err = adminapi.ShowPolicy.Call(t.Context(), w, adminapi.PolicyName{Version: "ffffffffff"})
 	w.refused(err, http.StatusNotFound, "")
-	_, err = w.PolicyActivation(t.Context(), "no-uuid")
+	_, err = adminapi.ShowActivation.Call(t.Context(), w, adminapi.ActivationID{Activation: "no-uuid"})
 	w.refused(err, http.StatusNotFound, "")
-	_, err = w.PushPolicy(t.Context(), adminapi.NewPolicy{Files: map[string]string{"data.json": strings.Repeat("x", adminapi.MaxPolicy)}, Message: "m"})
+	_, err = adminapi.PushPolicy.Call(t.Context(), w, adminapi.NewPolicy{Files: map[string]string{"data.json": strings.Repeat("x", adminapi.MaxPolicy)}, Message: "m"})
 	if failure := w.refused(err, http.StatusRequestEntityTooLarge, ""); !strings.Contains(failure.Message, "2048 KiB") {
 		t.Error(failure)
 	}
@@ -210,29 +210,29 @@ func TestPoliciesOfTwoOperators(t *testing.T) {
 	w := withPolicy(t)
 	w.publisher.SecondOperator = true
 	peer := adminapi.NewClient(w.url, otherToken)
-	v, err := w.PushPolicy(t.Context(), adminapi.NewPolicy{Files: map[string]string{"data.json": "{}"}, Message: "stricter"})
+	v, err := adminapi.PushPolicy.Call(t.Context(), w, adminapi.NewPolicy{Files: map[string]string{"data.json": "{}"}, Message: "stricter"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var first adminapi.PolicyActivation
 	for range 2 { // nobody confirms himself
-		if first, err = w.ActivatePolicy(t.Context(), v.Version, adminapi.ActivatePolicy{}); err != nil || first.State != "waiting" || first.InForce {
+		if first, err = adminapi.ActivatePolicy.Call(t.Context(), w, adminapi.ActivatedPolicy{Version: v.Version, Wish: adminapi.Wish{}}); err != nil || first.State != "waiting" || first.InForce {
 			t.Fatalf("%+v, %v", first, err)
 		}
 	}
-	if shown, err := w.Policy(t.Context(), v.Version); err != nil || shown.State != "waiting" {
+	if shown, err := adminapi.ShowPolicy.Call(t.Context(), w, adminapi.PolicyName{Version: v.Version}); err != nil || shown.State != "waiting" {
 		t.Errorf("%+v, %v", shown, err)
 	}
-	second, err := peer.ActivatePolicy(t.Context(), v.Version, adminapi.ActivatePolicy{})
+	second, err := adminapi.ActivatePolicy.Call(t.Context(), peer, adminapi.ActivatedPolicy{Version: v.Version, Wish: adminapi.Wish{}})
 	if err != nil || second.ActivationID != first.ActivationID || second.State != "proposed" || second.RequestedBy != "ayu" || second.ConfirmedBy != "budi" {
 		t.Errorf("%+v, %v", second, err)
 	}
 	w.decide()
-	back, err := peer.RollBackPolicy(t.Context(), adminapi.ActivatePolicy{Replaces: v.Version})
+	back, err := adminapi.RollBackPolicy.Call(t.Context(), peer, adminapi.Wish{Replaces: v.Version})
 	if err != nil || back.State != "waiting" {
 		t.Errorf("%+v, %v", back, err)
 	}
-	if back, err = w.RollBackPolicy(t.Context(), adminapi.ActivatePolicy{Replaces: v.Version}); err != nil || back.State != "proposed" || back.ConfirmedBy != "ayu" {
+	if back, err = adminapi.RollBackPolicy.Call(t.Context(), w, adminapi.Wish{Replaces: v.Version}); err != nil || back.State != "proposed" || back.ConfirmedBy != "ayu" {
 		t.Errorf("%+v, %v", back, err)
 	}
 }

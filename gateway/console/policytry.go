@@ -24,24 +24,24 @@ import (
 const tryPolicyTime = 15 * time.Second
 
 // tryPolicy asks any version, or a set that is none, about a request that nobody made.
-func (c *Console) tryPolicy(x *call, wanted adminapi.PolicyCase) (any, error) {
+func (c *Console) tryPolicy(x *call, wanted adminapi.PolicyCase) (out adminapi.PolicyAnswer, err error) {
 	ctx, cancel := context.WithTimeout(x.request.Context(), tryPolicyTime)
 	defer cancel()
 	op, ok := c.deps.Catalog.Current().ByPath(wanted.Operation)
 	if !ok {
-		return nil, fault.Invalid("operation", "must be the path of one, such as "+catalog.BalancePath)
+		return out, fault.Invalid("operation", "must be the path of one, such as "+catalog.BalancePath)
 	}
 	in, err := c.caseInput(ctx, x.now, op, wanted)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	set, err := c.setToTry(ctx, wanted)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	trial, err := set.Try(ctx, in)
 	if err != nil {
-		return nil, problemsFault("input", err)
+		return out, problemsFault("input", err)
 	}
 	answer := trialDocument(trial, in)
 	if err := admission.Named(set, op); err != nil { // before any rule is asked

@@ -40,7 +40,7 @@ func TestTryPolicy(t *testing.T) {
 	w.plugins.others = append(w.plugins.others, wallet1)
 	w.catalog.Swap(w.offered())
 	m := w.merchant()
-	if _, err := w.SetLimits(t.Context(), m.MerchantID, adminapi.LimitChange{Reason: "small", Limits: []adminapi.NewLimit{
+	if _, err := adminapi.SetLimits.Call(t.Context(), w, adminapi.LimitChange{Merchant: m.MerchantID, Reason: "small", Limits: []adminapi.NewLimit{
 		{Name: adminapi.LimitDay, Amount: new(int64(500))}, {Name: "default", Burst: 7},
 	}}); err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestTryPolicy(t *testing.T) {
 	for name, content := range policy.Default() {
 		files[name] = string(content)
 	}
-	v, err := w.PushPolicy(t.Context(), adminapi.NewPolicy{Files: files, Message: "nights are quiet"})
+	v, err := adminapi.PushPolicy.Call(t.Context(), w, adminapi.NewPolicy{Files: files, Message: "nights are quiet"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestTryPolicy(t *testing.T) {
 	} {
 		asked := transfer
 		c.change(&asked)
-		got, err := w.TryPolicy(t.Context(), asked)
+		got, err := adminapi.TryPolicy.Call(t.Context(), w, asked)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -85,7 +85,7 @@ func TestTryPolicy(t *testing.T) {
 	unnamed.MustBeNamed("wallet1")
 	w.catalog.Swap(unnamed)
 	refused := []adminapi.PolicyReason{{Reason: "The policy does not name this operation yet."}}
-	if got, err := w.TryPolicy(t.Context(), transfer); err != nil || got.Allow || !slices.Equal(got.Reasons, refused) {
+	if got, err := adminapi.TryPolicy.Call(t.Context(), w, transfer); err != nil || got.Allow || !slices.Equal(got.Reasons, refused) {
 		t.Errorf("what only an approval has brought, and the policy does not name: %+v, %v", got, err)
 	}
 	w.catalog.Swap(w.offered())
@@ -103,7 +103,7 @@ func TestTryPolicy(t *testing.T) {
 	} {
 		asked := transfer
 		change(&asked)
-		_, err := w.TryPolicy(t.Context(), asked)
+		_, err := adminapi.TryPolicy.Call(t.Context(), w, asked)
 		if failure := w.refused(err, http.StatusBadRequest, field); field == "files" && !strings.Contains(failure.Error(), "a.rego:3:4") {
 			t.Errorf("the fault's place is not told: %v", failure)
 		}
@@ -111,7 +111,7 @@ func TestTryPolicy(t *testing.T) {
 	nobody, unknown := transfer, transfer
 	nobody.Merchant, unknown.Version = "mer_none", "ffffffff"
 	for _, asked := range []adminapi.PolicyCase{nobody, unknown} {
-		_, err := w.TryPolicy(t.Context(), asked)
+		_, err := adminapi.TryPolicy.Call(t.Context(), w, asked)
 		w.refused(err, http.StatusNotFound, "")
 	}
 }
@@ -129,20 +129,20 @@ func TestOnePolicyIsJudgedAtATime(t *testing.T) {
 	pushed := make(chan error, 1)
 	push := adminapi.NewPolicy{Files: map[string]string{"data.json": "{}"}, Message: "m"}
 	go func() {
-		_, err := w.PushPolicy(t.Context(), push)
+		_, err := adminapi.PushPolicy.Call(t.Context(), w, push)
 		pushed <- err
 	}()
 	<-begun
 	wanted := adminapi.PolicyCase{Merchant: w.merchant().MerchantID, Operation: "/bank/name"}
-	_, err := w.TryPolicy(t.Context(), wanted)
+	_, err := adminapi.TryPolicy.Call(t.Context(), w, wanted)
 	w.refused(err, http.StatusConflict, "")
-	_, err = w.PushPolicy(t.Context(), push)
+	_, err = adminapi.PushPolicy.Call(t.Context(), w, push)
 	w.refused(err, http.StatusConflict, "")
 	close(end)
 	if err := <-pushed; err != nil {
 		t.Error(err)
 	}
-	if _, err := w.TryPolicy(t.Context(), wanted); err != nil {
+	if _, err := adminapi.TryPolicy.Call(t.Context(), w, wanted); err != nil {
 		t.Errorf("once the push is through: %v", err)
 	}
 }

@@ -15,24 +15,24 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-func (c *Console) listQuotas(x *call) (any, error) {
-	mode, err := parseMode(cmp.Or(x.request.URL.Query().Get("mode"), string(tenants.Live)))
+func (c *Console) listQuotas(x *call, wanted adminapi.InMode) (out adminapi.Quotas, err error) {
+	mode, err := parseMode(cmp.Or(wanted.Mode, string(tenants.Live)))
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	account, err := c.account(x)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	m := account.Merchant()
 	month := limit.Month(x.now.In(admission.ZoneOf(m, c.config.Location)))
 	quotas, err := c.quotasOf(x, m, mode)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	used, err := c.deps.Usage(x.request.Context(), movement.Owner{MerchantID: string(m.ID), Mode: string(mode)}, month.Name)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	return adminapi.Quotas{MerchantID: string(m.ID), Mode: string(mode), Period: month.Name, ResetsAt: month.End, Quotas: filled(quotas, used)}, nil
 }

@@ -32,11 +32,11 @@ func TestQuotasStandWhereTheyAre(t *testing.T) {
 		deps.Policy, deps.Now = func() *policy.Set { return set }, func() time.Time { return now }
 	})
 	ctx := t.Context()
-	made, err := w.CreateMerchant(ctx, adminapi.NewMerchant{Name: "Toko", Tier: "starter"})
+	made, err := adminapi.CreateMerchant.Call(ctx, w, adminapi.NewMerchant{Name: "Toko", Tier: "starter"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	east, err := w.CreateMerchant(ctx, adminapi.NewMerchant{Name: "Toko", Tier: "starter", Labels: map[string]string{"time_zone": "Asia/Jayapura"}})
+	east, err := adminapi.CreateMerchant.Call(ctx, w, adminapi.NewMerchant{Name: "Toko", Tier: "starter", Labels: map[string]string{"time_zone": "Asia/Jayapura"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,18 +68,18 @@ func TestQuotasStandWhereTheyAre(t *testing.T) {
 			{Quota: "names", Limit: new(int64(5)), Used: 5, Remaining: new(int64(0)), Operations: one},
 		}}},
 	} {
-		got, err := w.Quotas(ctx, c.merchant, c.mode)
+		got, err := adminapi.ShowQuotas.Call(ctx, w, adminapi.InMode{Merchant: c.merchant, Mode: c.mode})
 		c.want.MerchantID, c.want.Mode = c.merchant, c.mode
 		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v %s", name, err, diff)
 		}
 	}
-	_, err = w.Quotas(ctx, made.MerchantID, "both")
+	_, err = adminapi.ShowQuotas.Call(ctx, w, adminapi.InMode{Merchant: made.MerchantID, Mode: "both"})
 	w.refused(err, http.StatusBadRequest, "mode")
-	_, err = w.Quotas(ctx, "mer_none", "live")
+	_, err = adminapi.ShowQuotas.Call(ctx, w, adminapi.InMode{Merchant: "mer_none", Mode: "live"})
 	w.refused(err, http.StatusNotFound, "")
-	_, err = w.Quotas(ctx, "platform", "live")
+	_, err = adminapi.ShowQuotas.Call(ctx, w, adminapi.InMode{Merchant: "platform", Mode: "live"})
 	w.refused(err, http.StatusBadRequest, "")
-	_, err = w.CreateMerchant(ctx, adminapi.NewMerchant{Name: "Toko", Tier: "starter", Labels: map[string]string{"time_zone": "Mars/Olympus"}})
+	_, err = adminapi.CreateMerchant.Call(ctx, w, adminapi.NewMerchant{Name: "Toko", Tier: "starter", Labels: map[string]string{"time_zone": "Mars/Olympus"}})
 	w.refused(err, http.StatusBadRequest, "labels")
 }

@@ -12,22 +12,18 @@ import (
 
 // showRecovery tells what providers' own lists say since the last trace of a gateway in
 // the restored database, or since the moment that is asked for.
-func (c *Console) showRecovery(x *call) (any, error) {
+func (c *Console) showRecovery(x *call, wanted adminapi.RecoveryQuery) (out adminapi.Recovery, err error) {
 	ctx := x.request.Context()
 	found, err := c.deps.Recovery.LastRecovery(ctx)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	if !found.Lasts() {
 		return adminapi.Recovery{}, nil
 	}
-	out := adminapi.Recovery{Recovering: true, BegunAt: &found.Begun, Since: given(found.Since)}
-	if asked := x.request.URL.Query().Get("since"); asked != "" {
-		at, err := time.Parse(time.RFC3339, asked)
-		if err != nil {
-			return nil, fault.Invalid("since", "must be a time such as 2026-01-02T15:04:05Z")
-		}
-		out.Since = &at
+	out = adminapi.Recovery{Recovering: true, BegunAt: &found.Begun, Since: given(found.Since)}
+	if !wanted.Since.IsZero() {
+		out.Since = &wanted.Since
 	}
 	if out.Since != nil {
 		out.Accounts, err = c.saidSince(ctx, *out.Since)
@@ -83,12 +79,12 @@ func recoveryAccount(s reconcile.Said) adminapi.RecoveryAccount {
 }
 
 // openRecovery lets all replicas move money again.
-func (c *Console) openRecovery(x *call, r adminapi.RecoveryOpening) (any, error) {
+func (c *Console) openRecovery(x *call, r adminapi.RecoveryOpening) (out adminapi.None, err error) {
 	if !plain(r.Reason, 1, maxReason) {
-		return nil, fault.Invalid("reason", "must say in 1 to 500 characters, without control characters, what was found")
+		return out, fault.Invalid("reason", "must say in 1 to 500 characters, without control characters, what was found")
 	}
 	if err := c.deps.Recovery.EndRecovery(x.request.Context(), x.audit("recovery.open", r.Reason)); err != nil {
-		return nil, notFound(err, "open recovery")
+		return out, notFound(err, "open recovery")
 	}
-	return struct{}{}, nil
+	return out, nil
 }

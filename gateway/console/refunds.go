@@ -13,7 +13,7 @@ import (
 // refundPayment gives a payment back, by an operator's word or by that of one of its
 // merchant's people. The audit has it before anything is sent.
 func (c *Console) refundPayment(x *call, wanted adminapi.NewRefund) (adminapi.Refunded, error) {
-	id, _, ok := ourName(x.request.PathValue("movement"))
+	id, _, ok := ourName(wanted.Movement)
 	switch {
 	case !ok:
 		return adminapi.Refunded{}, fault.New(fault.NotFound, "There is no such payment: refund names one by its id or upstream reference.")

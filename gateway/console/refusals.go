@@ -36,25 +36,20 @@ func (p refusalPlace) above(in decision.Input) bool {
 }
 
 // listRefusals lists what of a merchant's requests was refused or failed.
-func (c *Console) listRefusals(x *call) (any, error) {
-	query := x.request.URL.Query()
-	mode, err := parseMode(cmp.Or(query.Get("mode"), string(tenants.Live)))
+func (c *Console) listRefusals(x *call, wanted adminapi.RefusalFilter) (out adminapi.Refusals, err error) {
+	mode, err := parseMode(cmp.Or(wanted.Mode, string(tenants.Live)))
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	account, err := c.account(x)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	most, err := pageSize(query.Get("limit"))
+	place, err := refusalsFrom(wanted.After, x.now)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	place, err := refusalsFrom(query.Get("after"), x.now)
-	if err != nil {
-		return nil, err
-	}
-	out := adminapi.Refusals{MerchantID: string(account.ID()), Mode: string(mode), Refusals: []adminapi.Refusal{}, Since: place.at}
+	out = adminapi.Refusals{MerchantID: string(account.ID()), Mode: string(mode), Refusals: []adminapi.Refusal{}, Since: place.at}
 	oldest := x.now.Add(-decision.Kept)
 	for range refusalsReads {
 		if !out.Since.After(oldest) || c.deps.Decisions.Past == nil {
@@ -67,10 +62,10 @@ func (c *Console) listRefusals(x *call) (any, error) {
 			return in.Merchant == out.MerchantID && in.Live == (mode == tenants.Live) && !in.Unused && place.above(in)
 		})
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		for _, in := range found {
-			if len(out.Refusals) == most {
+			if len(out.Refusals) == cmp.Or(wanted.Limit, defaultPage) {
 				return out, nil
 			}
 			place = refusalPlace{in.At, in.ID.String()}

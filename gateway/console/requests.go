@@ -18,28 +18,28 @@ import (
 // listRequests counts what was decided on a merchant's requests in the last hour. A
 // policy that was replaced in it numbers its rules in its own way, so counts are added up
 // by the names of what decided.
-func (c *Console) listRequests(x *call) (any, error) {
+func (c *Console) listRequests(x *call, wanted adminapi.InMode) (out adminapi.Requests, err error) {
 	ctx := x.request.Context()
-	mode, err := parseMode(cmp.Or(x.request.URL.Query().Get("mode"), string(tenants.Live)))
+	mode, err := parseMode(cmp.Or(wanted.Mode, string(tenants.Live)))
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	account, err := c.account(x)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	sums, since, err := c.deps.Decided(ctx, account.ID())
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	out := adminapi.Requests{MerchantID: string(account.ID()), Mode: string(mode), Since: since, Requests: []adminapi.RequestCount{}}
+	out = adminapi.Requests{MerchantID: string(account.ID()), Mode: string(mode), Since: since, Requests: []adminapi.RequestCount{}}
 	for _, sum := range sums {
 		if sum.Live != (mode == tenants.Live) {
 			continue
 		}
 		row, err := c.requestCount(ctx, account.Merchant(), sum)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		i := slices.IndexFunc(out.Requests, func(r adminapi.RequestCount) bool {
 			return r.Operation == row.Operation && r.Verdict == row.Verdict && r.Rule == row.Rule && r.Reason == row.Reason

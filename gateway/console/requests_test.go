@@ -49,7 +49,7 @@ func (w *world) listsRefusals(merchant, other string, last decision.Input) {
 	var told []string
 	after := ""
 	for {
-		page, err := w.Refusals(w.Context(), merchant, "live", after, 2)
+		page, err := adminapi.ListRefusals.Call(w.Context(), w, adminapi.RefusalFilter{Merchant: merchant, Mode: "live", After: after, Limit: 2})
 		if err != nil || len(page.Refusals) > 2 {
 			w.Fatalf("%+v, %v", page, err)
 		}
@@ -70,7 +70,7 @@ func (w *world) listsRefusals(merchant, other string, last decision.Input) {
 	if !slices.Equal(told, want) {
 		w.Errorf("told %q, want %q", told, want)
 	}
-	_, err := w.Refusals(w.Context(), merchant, "live", "yesterday", 2)
+	_, err := adminapi.ListRefusals.Call(w.Context(), w, adminapi.RefusalFilter{Merchant: merchant, Mode: "live", After: "yesterday", Limit: 2})
 	w.refused(err, http.StatusBadRequest, "after")
 }
 
@@ -108,7 +108,7 @@ refusals contains sprintf("Not %d.", [input.amount]) if input.fields.bank == "01
 		}
 	})
 	merchant, other := w.merchant().MerchantID, w.merchant().MerchantID
-	record, err := w.Merchant(t.Context(), merchant)
+	record, err := adminapi.ShowMerchant.Call(t.Context(), w, adminapi.MerchantID{Merchant: merchant})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ refusals contains sprintf("Not %d.", [input.amount]) if input.fields.bank == "01
 		{Operation: "/bank/name", Rule: decision.Admitted, N: 1000, Last: at},
 		{Operation: "/bank/name", Version: string(set.Version()), Live: true, Rule: decision.Admitted, Invalid: true, N: 1, Last: at},
 	}
-	found, err := w.Requests(t.Context(), merchant, "live")
+	found, err := adminapi.ListRequests.Call(t.Context(), w, adminapi.InMode{Merchant: merchant, Mode: "live"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,8 +165,12 @@ refusals contains sprintf("Not %d.", [input.amount]) if input.fields.bank == "01
 	}
 	w.listsRefusals(merchant, other, input)
 	for name, find := range map[string]func(id string) (adminapi.FindResult, error){
-		"the merchant": func(id string) (adminapi.FindResult, error) { return w.FindOf(t.Context(), merchant, "live", id) },
-		"an operator":  func(id string) (adminapi.FindResult, error) { return w.Find(t.Context(), id, time.Time{}) },
+		"the merchant": func(id string) (adminapi.FindResult, error) {
+			return adminapi.FindOf.Call(t.Context(), w, adminapi.SearchOf{Merchant: merchant, Mode: "live", ID: id})
+		},
+		"an operator": func(id string) (adminapi.FindResult, error) {
+			return adminapi.Find.Call(t.Context(), w, adminapi.Search{ID: id})
+		},
 	} {
 		for what, id := range map[string]string{"decision": input.ID.String(), "request": request} {
 			found, err := find(id)
@@ -180,18 +184,18 @@ refusals contains sprintf("Not %d.", [input.amount]) if input.fields.bank == "01
 	}
 	for _, of := range []struct{ merchant, mode string }{{other, "live"}, {merchant, "test"}} {
 		for _, id := range []string{input.ID.String(), request} {
-			if found, err := w.FindOf(t.Context(), of.merchant, of.mode, id); err != nil || found.Decision != nil || len(found.Movements) != 0 {
+			if found, err := adminapi.FindOf.Call(t.Context(), w, adminapi.SearchOf{Merchant: of.merchant, Mode: of.mode, ID: id}); err != nil || found.Decision != nil || len(found.Movements) != 0 {
 				t.Errorf("%s of another: %+v, %v", id, found, err)
 			}
 		}
 	}
 	made := w.transfers(time.Hour, func(m *movement.Movement) { m.RequestID = madeAt(t, time.Now().Add(-time.Hour)) })
-	if found, err := w.FindOf(t.Context(), made.Owner.MerchantID, made.Owner.Mode, made.RequestID); err != nil || len(found.Movements) != 1 || found.Movements[0].ID != made.ID.String() {
+	if found, err := adminapi.FindOf.Call(t.Context(), w, adminapi.SearchOf{Merchant: made.Owner.MerchantID, Mode: made.Owner.Mode, ID: made.RequestID}); err != nil || len(found.Movements) != 1 || found.Movements[0].ID != made.ID.String() {
 		t.Errorf("a movement by its request: %+v, %v", found, err)
 	}
-	if found, err := w.FindOf(t.Context(), merchant, made.Owner.Mode, made.RequestID); err != nil || len(found.Movements) != 0 {
+	if found, err := adminapi.FindOf.Call(t.Context(), w, adminapi.SearchOf{Merchant: merchant, Mode: made.Owner.Mode, ID: made.RequestID}); err != nil || len(found.Movements) != 0 {
 		t.Errorf("another's movement by its request: %+v, %v", found, err)
 	}
-	_, err = w.FindOf(t.Context(), merchant, "live", "")
+	_, err = adminapi.FindOf.Call(t.Context(), w, adminapi.SearchOf{Merchant: merchant, Mode: "live"})
 	w.refused(err, http.StatusBadRequest, "id")
 }

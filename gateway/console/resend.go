@@ -22,58 +22,58 @@ const (
 	resendTurns = 8
 )
 
-func (c *Console) resendCallbacks(x *call, order adminapi.ResendOrder) (any, error) {
+func (c *Console) resendCallbacks(x *call, order adminapi.ResendOrder) (out adminapi.Resent, err error) {
 	owner, err := c.ownerOf(x, order.Mode)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	if order.EventID == "" {
 		return c.resendRange(x, owner, order)
 	}
 	if order.Failed || order.Since != nil || order.Until != nil {
-		return nil, fault.Invalid("event_id", "must not be given together with a range")
+		return out, fault.Invalid("event_id", "must not be given together with a range")
 	}
 	return c.resendOne(x, owner, order.EventID)
 }
 
 // resendOne sends one callback again. One that waits for its next try anyway is
 // tried now.
-func (c *Console) resendOne(x *call, owner movement.Owner, event string) (any, error) {
+func (c *Console) resendOne(x *call, owner movement.Owner, event string) (out adminapi.Resent, err error) {
 	callback, err := c.callback(x, owner, event)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	if callback.URL == "" {
-		return nil, fault.Invalid("event_id", "names an event that was made without a callback URL")
+		return out, fault.Invalid("event_id", "names an event that was made without a callback URL")
 	}
 	if err := c.note(x, "callback.resend", owner, "event "+callback.EventID.String()); err != nil {
-		return nil, err
+		return out, err
 	}
 	if callback.State == movement.CallbackWaiting {
 		if err := c.deps.Callbacks.PostponeCallback(x.request.Context(), callback.CallbackKey, x.now); err != nil {
-			return nil, err
+			return out, err
 		}
 		return adminapi.Resent{Resent: 1}, nil
 	}
 	resent, err := c.deps.Callbacks.Resend(x.request.Context(), x.now, callback.CallbackKey)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	if !resent {
-		return nil, fault.New(fault.InProgress, "Somebody else has just sent this callback again.")
+		return out, fault.New(fault.InProgress, "Somebody else has just sent this callback again.")
 	}
 	return adminapi.Resent{Resent: 1}, nil
 }
 
 // resendRange sends again what has ended in a span of time. What waits comes by
 // itself.
-func (c *Console) resendRange(x *call, owner movement.Owner, order adminapi.ResendOrder) (any, error) {
+func (c *Console) resendRange(x *call, owner movement.Owner, order adminapi.ResendOrder) (out adminapi.Resent, err error) {
 	span := movement.CallbackRange{Owner: owner, Until: x.now, Most: resendPage}
 	states := []movement.CallbackState{movement.CallbackDead, movement.CallbackGone}
 	detail := "those that failed"
 	if !order.Failed {
 		if order.Since == nil {
-			return nil, fault.Invalid("since", "is required, unless only those that failed are sent again")
+			return out, fault.Invalid("since", "is required, unless only those that failed are sent again")
 		}
 		states, detail = append(states, movement.CallbackDelivered), "all that ended"
 	}
@@ -85,14 +85,14 @@ func (c *Console) resendRange(x *call, owner movement.Owner, order adminapi.Rese
 		span.Until = *order.Until
 	}
 	if err := c.note(x, "callback.resend", owner, detail+", until "+span.Until.UTC().Format(time.RFC3339)); err != nil {
-		return nil, err
+		return out, err
 	}
 	var answer adminapi.Resent
 	for _, state := range states {
 		span.State = state
 		resent, left, err := c.resendPages(x.request.Context(), x.now, span)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		answer.Resent += resent
 		if !left.IsZero() && (answer.Until == nil || left.After(*answer.Until)) {
@@ -130,35 +130,35 @@ func (c *Console) resendPages(ctx context.Context, now time.Time, span movement.
 	return resent, span.Until.Add(time.Microsecond), nil
 }
 
-func (c *Console) testCallback(x *call, order adminapi.TestOrder) (any, error) {
+func (c *Console) testCallback(x *call, order adminapi.TestOrder) (out adminapi.SentTest, err error) {
 	mode, err := parseMode(order.Mode)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	account, err := c.account(x)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	receiver := order.URL
 	if receiver == "" {
 		receiver = account.CallbackURL(mode)
 	}
 	if receiver == "" {
-		return nil, fault.Invalid("url", "is required, because the merchant has no default URL in this mode")
+		return out, fault.Invalid("url", "is required, because the merchant has no default URL in this mode")
 	}
 	if err := c.checkURL(receiver); err != nil {
-		return nil, err
+		return out, err
 	}
 	event := movement.CallbackEvent{ID: uuid.New(), Event: "callback.test", URL: receiver}
 	if event.Body, err = testBody(event.Event, x.now); err != nil {
-		return nil, err
+		return out, err
 	}
 	owner := movement.Owner{MerchantID: string(account.ID()), Mode: string(mode)}
 	if err := c.note(x, "callback.test", owner, fmt.Sprintf("event %s, to %s", event.ID, presentURL(receiver))); err != nil {
-		return nil, err
+		return out, err
 	}
 	if err := c.deps.Callbacks.AddCallback(x.request.Context(), x.now, owner, event); err != nil {
-		return nil, err
+		return out, err
 	}
 	return adminapi.SentTest{EventID: event.ID.String(), URL: presentURL(receiver)}, nil
 }

@@ -100,7 +100,7 @@ func TestPausesOfAllAreTheAdmins(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ofEachRole)
 	support, admin := adminapi.NewClient(w.url, roleToken(console.RoleSupport)), adminapi.NewClient(w.url, roleToken(console.RoleAdmin))
-	made, err := admin.CreateMerchant(t.Context(), adminapi.NewMerchant{Name: "Toko", Tier: "starter"})
+	made, err := adminapi.CreateMerchant.Call(t.Context(), admin, adminapi.NewMerchant{Name: "Toko", Tier: "starter"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,21 +128,21 @@ func TestWithinTheProcess(t *testing.T) {
 	as := func(role console.Role) *adminapi.Client {
 		return adminapi.NewClientOver(w.console.As(console.Identity{Name: "sari", Role: role}))
 	}
-	made, err := as(console.RoleAdmin).CreateMerchant(t.Context(), adminapi.NewMerchant{Name: "Toko", Tier: "starter"})
+	made, err := adminapi.CreateMerchant.Call(t.Context(), as(console.RoleAdmin), adminapi.NewMerchant{Name: "Toko", Tier: "starter"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	audit, err := as(console.RoleRead).Audit(t.Context(), made.MerchantID, adminapi.AuditFilter{})
+	audit, err := adminapi.ListAudit.Call(t.Context(), as(console.RoleRead), adminapi.AuditFilter{Merchant: made.MerchantID})
 	if err != nil || len(audit) != 1 || audit[0].Operator != "sari" || audit[0].Action != "merchant.create" {
 		t.Errorf("audit %+v, %v", audit, err)
 	}
-	_, err = as(console.RoleFinance).CreateMerchant(t.Context(), adminapi.NewMerchant{Name: "Toko", Tier: "starter"})
+	_, err = adminapi.CreateMerchant.Call(t.Context(), as(console.RoleFinance), adminapi.NewMerchant{Name: "Toko", Tier: "starter"})
 	w.refused(err, http.StatusForbidden, "")
-	_, err = as(console.RoleAdmin).CreateMerchant(t.Context(), adminapi.NewMerchant{Tier: "starter"})
+	_, err = adminapi.CreateMerchant.Call(t.Context(), as(console.RoleAdmin), adminapi.NewMerchant{Tier: "starter"})
 	w.refused(err, http.StatusBadRequest, "name")
-	_, err = as("owner").Merchants(t.Context(), "", 10)
+	_, err = adminapi.ListMerchants.Call(t.Context(), as("owner"), adminapi.MerchantFilter{After: "", Limit: 10})
 	w.refused(err, http.StatusForbidden, "")
-	if _, err := adminapi.NewClientOver(w.console.As(console.Identity{})).Merchants(t.Context(), "", 10); err == nil {
+	if _, err := adminapi.ListMerchants.Call(t.Context(), adminapi.NewClientOver(w.console.As(console.Identity{})), adminapi.MerchantFilter{After: "", Limit: 10}); err == nil {
 		t.Error("nobody reads the merchants")
 	}
 	_, err = as(console.RolePolicy).Impact(t.Context(), adminapi.NewImpact{Since: time.Now().Add(-30 * 24 * time.Hour)}, nil)
@@ -156,7 +156,7 @@ func TestAPanicWithinTheProcessIsAnAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ofEachRole, func(_ *console.Config, d *console.Dependencies) { d.Merchants = panicking{} })
 	client := adminapi.NewClientOver(w.console.As(console.Identity{Name: "sari", Role: console.RoleRead}))
-	_, err := client.Merchants(t.Context(), "", 10)
+	_, err := adminapi.ListMerchants.Call(t.Context(), client, adminapi.MerchantFilter{After: "", Limit: 10})
 	w.refused(err, http.StatusInternalServerError, "")
 	if !strings.Contains(w.logs.String(), "panicked") {
 		t.Errorf("logged %s", w.logs.String())
@@ -214,7 +214,7 @@ func TestWhoGivesUpWithinTheProcessWaitsNoLonger(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := adminapi.NewClientOver(w.console.As(console.Identity{Name: "sari", Role: console.RoleRead})).Plugins(ctx)
+		_, err := adminapi.ListPlugins.Call(ctx, adminapi.NewClientOver(w.console.As(console.Identity{Name: "sari", Role: console.RoleRead})), adminapi.None{})
 		ended <- err
 	}()
 	cancel()

@@ -23,14 +23,14 @@ const (
 // the account meanwhile.
 const maxConflicts = 8
 
-func (c *Console) setCallbackURL(x *call, wanted adminapi.CallbackURL) (any, error) {
+func (c *Console) setCallbackURL(x *call, wanted adminapi.CallbackURL) (out adminapi.CallbackSetup, err error) {
 	if wanted.URL == nil {
-		return nil, fault.Invalid("url", `is required; "" clears it`)
+		return out, fault.Invalid("url", `is required; "" clears it`)
 	}
 	detail := "cleared"
 	if *wanted.URL != "" {
 		if err := c.checkURL(*wanted.URL); err != nil {
-			return nil, err
+			return out, err
 		}
 		detail = "to " + presentURL(*wanted.URL)
 	}
@@ -39,12 +39,12 @@ func (c *Console) setCallbackURL(x *call, wanted adminapi.CallbackURL) (any, err
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	return setupDocument(secret), nil
 }
 
-func (c *Console) changeCallbackSecret(x *call, wanted adminapi.SecretChange) (any, error) {
+func (c *Console) changeCallbackSecret(x *call, wanted adminapi.SecretChange) (out adminapi.ChangedSecret, err error) {
 	var next tenants.Secret
 	edit, ok := map[string]func(*tenants.CallbackSecret) error{
 		rotateSecret: func(s *tenants.CallbackSecret) (err error) { next, err = c.prepareNext(s); return err },
@@ -56,7 +56,7 @@ func (c *Console) changeCallbackSecret(x *call, wanted adminapi.SecretChange) (a
 		cancelSecret: func(s *tenants.CallbackSecret) error { s.Next, s.NextSigns = nil, false; return nil },
 	}[wanted.Action]
 	if !ok {
-		return nil, fault.Invalid("action", "must be rotate, switch, finish or cancel")
+		return out, fault.Invalid("action", "must be rotate, switch, finish or cancel")
 	}
 	secret, err := c.editSecret(x, wanted.Mode, "callback.secret."+wanted.Action, "", func(s *tenants.CallbackSecret) error {
 		if wanted.Action != rotateSecret && s.Next == nil {
@@ -65,7 +65,7 @@ func (c *Console) changeCallbackSecret(x *call, wanted adminapi.SecretChange) (a
 		return edit(s)
 	})
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	return adminapi.ChangedSecret{CallbackSetup: setupDocument(secret), CallbackSecret: next.Reveal()}, nil
 }

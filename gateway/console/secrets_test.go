@@ -38,7 +38,7 @@ func (w *world) signing(merchant string) (current, next string, switched bool) {
 // step takes a step of a rotation that must be taken.
 func (w *world) step(merchant, action, rotation string) string {
 	w.Helper()
-	changed, err := w.ChangeCallbackSecret(w.Context(), merchant, adminapi.SecretChange{Mode: "live", Action: action})
+	changed, err := adminapi.ChangeCallbackSecret.Call(w.Context(), w, adminapi.SecretChange{Merchant: merchant, Mode: "live", Action: action})
 	if err != nil || changed.Mode != "live" || changed.Rotation != rotation || (changed.CallbackSecret != "") != (action == "rotate") {
 		w.Fatalf("%s: %+v, %v", action, changed, err)
 	}
@@ -63,7 +63,7 @@ func TestACallbackSecretIsRotated(t *testing.T) {
 		t.Error("the next secret is none of its own")
 	}
 	w.signs(id, "prepared", old, next, false)
-	_, err := w.ChangeCallbackSecret(t.Context(), id, adminapi.SecretChange{Mode: "live", Action: "rotate"})
+	_, err := adminapi.ChangeCallbackSecret.Call(t.Context(), w, adminapi.SecretChange{Merchant: id, Mode: "live", Action: "rotate"})
 	w.refused(err, http.StatusBadRequest, "action")
 	w.signs(id, "after a second rotation that is refused", old, next, false)
 	w.step(id, "switch", "switched")
@@ -81,7 +81,7 @@ func TestACallbackSecretIsRotated(t *testing.T) {
 	w.step(id, "cancel", "none")
 	w.signs(id, "cancelled", third, "", false)
 	for _, action := range []string{"switch", "finish", "cancel"} {
-		_, err := w.ChangeCallbackSecret(t.Context(), id, adminapi.SecretChange{Mode: "live", Action: action})
+		_, err := adminapi.ChangeCallbackSecret.Call(t.Context(), w, adminapi.SecretChange{Merchant: id, Mode: "live", Action: action})
 		w.refused(err, http.StatusBadRequest, "action")
 	}
 	w.signs(id, "after steps of no rotation", third, "", false)
@@ -96,11 +96,11 @@ func TestACallbackSecretIsRotated(t *testing.T) {
 	if got := w.actions(id); !slices.Equal(got[1:], want) {
 		t.Errorf("audit %q", got)
 	}
-	shown, err := w.Merchant(t.Context(), id)
+	shown, err := adminapi.ShowMerchant.Call(t.Context(), w, adminapi.MerchantID{Merchant: id})
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries, err := w.Audit(t.Context(), id, adminapi.AuditFilter{})
+	entries, err := adminapi.ListAudit.Call(t.Context(), w, adminapi.AuditFilter{Merchant: id})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,10 +118,11 @@ func TestWhatNoStepOfARotationIs(t *testing.T) {
 	for field, wanted := range map[string]adminapi.SecretChange{
 		"action": {Mode: "live", Action: "forget"}, "mode": {Mode: "prod", Action: "rotate"},
 	} {
-		_, err := w.ChangeCallbackSecret(t.Context(), id, wanted)
+		wanted.Merchant = id
+		_, err := adminapi.ChangeCallbackSecret.Call(t.Context(), w, wanted)
 		w.refused(err, http.StatusBadRequest, field)
 	}
-	_, err := w.ChangeCallbackSecret(t.Context(), "mer_00000000-0000-4000-8000-000000000000", adminapi.SecretChange{Mode: "live", Action: "rotate"})
+	_, err := adminapi.ChangeCallbackSecret.Call(t.Context(), w, adminapi.SecretChange{Merchant: "mer_00000000-0000-4000-8000-000000000000", Mode: "live", Action: "rotate"})
 	w.refused(err, http.StatusNotFound, "")
 	if got := w.actions(id); len(got) != 1 {
 		t.Errorf("audit %q", got)
@@ -139,7 +140,7 @@ func TestOperatorsAtOnceLoseNoSecret(t *testing.T) {
 	var wait sync.WaitGroup
 	for range 4 {
 		wait.Go(func() {
-			changed, err := w.ChangeCallbackSecret(t.Context(), id, adminapi.SecretChange{Mode: "live", Action: "rotate"})
+			changed, err := adminapi.ChangeCallbackSecret.Call(t.Context(), w, adminapi.SecretChange{Merchant: id, Mode: "live", Action: "rotate"})
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
@@ -149,7 +150,7 @@ func TestOperatorsAtOnceLoseNoSecret(t *testing.T) {
 			}
 		})
 		wait.Go(func() {
-			if _, err := w.SetCallbackURL(t.Context(), id, "live", receiver); err != nil {
+			if _, err := adminapi.SetCallbackURL.Call(t.Context(), w, adminapi.CallbackURL{Merchant: id, Mode: "live", URL: new(receiver)}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -174,7 +175,7 @@ func (busy) SetCallbackSecret(context.Context, store.Audit, tenants.CallbackSecr
 func TestAnAccountThatNeverRests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) { d.Secrets = busy{} })
-	_, err := w.ChangeCallbackSecret(t.Context(), w.merchant().MerchantID, adminapi.SecretChange{Mode: "live", Action: "rotate"})
+	_, err := adminapi.ChangeCallbackSecret.Call(t.Context(), w, adminapi.SecretChange{Merchant: w.merchant().MerchantID, Mode: "live", Action: "rotate"})
 	if failure := w.refused(err, http.StatusConflict, ""); failure.Code != "IN_PROGRESS" {
 		t.Errorf("%v", failure)
 	}
@@ -186,7 +187,7 @@ func TestTheDefaultURLIsSet(t *testing.T) {
 	merchant := w.merchant()
 	id := merchant.MerchantID
 	next := w.step(id, "rotate", "prepared")
-	set, err := w.SetCallbackURL(t.Context(), id, "live", receiver)
+	set, err := adminapi.SetCallbackURL.Call(t.Context(), w, adminapi.CallbackURL{Merchant: id, Mode: "live", URL: new(receiver)})
 	if err != nil || set.URL != "https://shop.example.com/cb/gerbang?token=…&v=…&…" || set.Rotation != "prepared" {
 		t.Errorf("%+v, %v", set, err)
 	}
@@ -194,22 +195,22 @@ func TestTheDefaultURLIsSet(t *testing.T) {
 		t.Errorf("the URLs are %q and %q", a.CallbackURL(tenants.Live), a.CallbackURL(tenants.Test))
 	}
 	w.signs(id, "with a URL", merchant.CallbackSecret, next, false)
-	shown, err := w.Merchant(t.Context(), id)
+	shown, err := adminapi.ShowMerchant.Call(t.Context(), w, adminapi.MerchantID{Merchant: id})
 	if err != nil || len(shown.Callbacks) != 2 || shown.Callbacks[0] != set {
 		t.Errorf("shown %+v, %v", shown.Callbacks, err)
 	}
 	for _, bad := range []string{"http://shop.example.com/cb", "https://10.0.0.1/", "https://u:p@shop.example.com/", "shop"} {
-		_, err := w.SetCallbackURL(t.Context(), id, "live", bad)
+		_, err := adminapi.SetCallbackURL.Call(t.Context(), w, adminapi.CallbackURL{Merchant: id, Mode: "live", URL: new(bad)})
 		w.refused(err, http.StatusBadRequest, "url")
 	}
 	status, _, body := w.send(http.MethodPut, "/admin/merchants/"+id+"/callbacks/url", "Bearer "+token, `{"mode":"live"}`)
 	if status != http.StatusBadRequest || !strings.Contains(body, `"field":"url"`) {
 		t.Errorf("without a URL: %d %s", status, body)
 	}
-	if set, err = w.SetCallbackURL(t.Context(), id, "live", ""); err != nil || set.URL != "" || w.account(id).CallbackURL(tenants.Live) != "" {
+	if set, err = adminapi.SetCallbackURL.Call(t.Context(), w, adminapi.CallbackURL{Merchant: id, Mode: "live", URL: new("")}); err != nil || set.URL != "" || w.account(id).CallbackURL(tenants.Live) != "" {
 		t.Errorf("cleared: %+v, %v", set, err)
 	}
-	entries, err := w.Audit(t.Context(), id, adminapi.AuditFilter{})
+	entries, err := adminapi.ListAudit.Call(t.Context(), w, adminapi.AuditFilter{Merchant: id})
 	if err != nil || len(entries) != 4 || entries[0].Detail != "cleared, mode live" || strings.Contains(mustJSON(t, entries), "hidden") {
 		t.Errorf("audit %+v, %v", entries, err)
 	}
@@ -218,7 +219,7 @@ func TestTheDefaultURLIsSet(t *testing.T) {
 func TestDevelopmentAllowsLocalReceivers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *console.Config, _ *console.Dependencies) { c.AllowHTTPCallbacks = true })
-	if _, err := w.SetCallbackURL(t.Context(), w.merchant().MerchantID, "test", "http://127.0.0.1:9000/inbox"); err != nil {
+	if _, err := adminapi.SetCallbackURL.Call(t.Context(), w, adminapi.CallbackURL{Merchant: w.merchant().MerchantID, Mode: "test", URL: new("http://127.0.0.1:9000/inbox")}); err != nil {
 		t.Error(err)
 	}
 }

@@ -49,7 +49,7 @@ func TestAnAccountIsOneMerchants(t *testing.T) {
 	})
 	owner, other := w.merchant().MerchantID, w.merchant().MerchantID
 	set := func(merchant, mode, key string) error {
-		_, err := w.SetConnection(t.Context(), merchant, "wallet2", adminapi.ConnectionSpec{Mode: mode, Credentials: []byte(`{"api_key":"` + key + `"}`)})
+		_, err := adminapi.SetConnection.Call(t.Context(), w, adminapi.ConnectionSpec{Merchant: merchant, Provider: "wallet2", Mode: mode, Credentials: []byte(`{"api_key":"` + key + `"}`)})
 		return err
 	}
 	for _, merchant := range []string{owner, other} { // it is nobody's yet
@@ -127,7 +127,7 @@ func TestStatementLinesAreListedAndAssigned(t *testing.T) {
 		t.Errorf("%+v, %v; the engine was asked %+v", made, err, assignments)
 	}
 	// The entry is of the commit that assigns, and this engine's has assigned nothing.
-	entries, err := w.Audit(ctx, merchant, adminapi.AuditFilter{Action: "statement.assign"})
+	entries, err := adminapi.ListAudit.Call(ctx, w, adminapi.AuditFilter{Merchant: merchant, Action: "statement.assign"})
 	if err != nil || len(entries) != 0 {
 		t.Errorf("audit %+v, %v", entries, err)
 	}

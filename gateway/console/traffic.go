@@ -14,12 +14,12 @@ import (
 const mostRefusals = 50
 
 // showTraffic tells what was decided on all replicas, and how this one answered.
-func (c *Console) showTraffic(x *call) (any, error) {
+func (c *Console) showTraffic(x *call, _ adminapi.None) (out adminapi.Traffic, err error) {
 	w, err := c.deps.Traffic(x.request.Context())
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	out := adminapi.Traffic{
+	out = adminapi.Traffic{
 		From: w.From, SliceSeconds: int(w.Width / time.Second), ReplicaID: c.deps.Replica.String(),
 		Slices: make([]adminapi.TrafficCounts, len(w.Slices)), Operations: []adminapi.OperationCount{}, Refusals: []adminapi.RefusalCount{},
 	}

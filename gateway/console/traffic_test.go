@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
@@ -24,7 +25,7 @@ func TestTraffic(t *testing.T) {
 			}))
 		}
 	})
-	if got, err := w.Traffic(t.Context()); err != nil || len(got.Routes) != 0 {
+	if got, err := adminapi.ShowTraffic.Call(t.Context(), w, adminapi.None{}); err != nil || len(got.Routes) != 0 {
 		t.Errorf("before it measured: %+v, %v", got, err)
 	}
 	w.metrics.Observe("POST /a", "OK", time.Hour) // before the measurement
@@ -35,7 +36,7 @@ func TestTraffic(t *testing.T) {
 	w.metrics.Observe("POST /a", "PROVIDER_UNAVAILABLE", 40*time.Millisecond)
 	w.metrics.Observe("POST /a", "PROVIDER_UNAVAILABLE", 40*time.Millisecond)
 	w.metrics.ObserveCall(host.Observation{Provider: "bank", Mode: "live", Operation: "/a", Method: "call", Outcome: "done", Took: 20 * time.Millisecond})
-	got, err := w.Traffic(t.Context())
+	got, err := adminapi.ShowTraffic.Call(t.Context(), w, adminapi.None{})
 	if err != nil || !got.From.Equal(from) || got.SliceSeconds != 10 || len(got.Slices) != 2 || got.Slices[0].Admitted != 3 || got.Slices[1].Slowed != 5 {
 		t.Fatalf("slices %+v, %v", got, err)
 	}
@@ -52,7 +53,7 @@ func TestTraffic(t *testing.T) {
 	for range 40 { // what is kept does not grow
 		w.metrics.Measure(time.Now())
 	}
-	if got, err := w.Traffic(t.Context()); err != nil || len(got.Routes) != 0 {
+	if got, err := adminapi.ShowTraffic.Call(t.Context(), w, adminapi.None{}); err != nil || len(got.Routes) != 0 {
 		t.Errorf("of old measurements: %+v, %v", got.Routes, err)
 	}
 }

@@ -9,28 +9,28 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
-func (c *Console) showMovement(x *call) (any, error) {
-	m, err := c.movementNamed(x, x.request.PathValue("movement"))
+func (c *Console) showMovement(x *call, wanted adminapi.MovementID) (out adminapi.Movement, err error) {
+	m, err := c.movementNamed(x, wanted.Movement)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	ctx := x.request.Context()
 	history, err := c.deps.Movements.History(ctx, m.ID)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	out := movementDocument(m, history)
+	out = movementDocument(m, history)
 	if err := c.addTrail(ctx, m, &out); err != nil {
-		return nil, err
+		return out, err
 	}
 	callbacks, err := c.deps.Movements.CallbacksOfMovement(ctx, m.Owner, m.ID, history)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	for _, callback := range callbacks {
 		attempts, err := c.deps.Callbacks.Attempts(ctx, callback.CallbackKey)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		shown := callbackDocument(callback)
 		shown.Attempts = attemptDocuments(attempts)

@@ -70,7 +70,7 @@ func TestACredentialIsVerifiedBeforeItIsStored(t *testing.T) {
 		t.Errorf("the same again: %+v, asked %d times", again, len(v.asked))
 	}
 	// A provider that can't be asked is not asked.
-	if _, err := w.SetConnection(t.Context(), "platform", "pulsa", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(`{"username":"u"}`)}); err != nil {
+	if _, err := adminapi.SetConnection.Call(t.Context(), w, adminapi.ConnectionSpec{Merchant: "platform", Provider: "pulsa", Mode: "live", Credentials: []byte(`{"username":"u"}`)}); err != nil {
 		t.Error(err)
 	}
 }
@@ -101,7 +101,8 @@ func TestWhatIsNotVerifiedIsNotStored(t *testing.T) {
 		"a plugin without answer": {sdk.Result{}, false, http.StatusInternalServerError, "", "nothing was stored"},
 	} {
 		v.answer = c.answer
-		_, err := w.SetConnection(t.Context(), id, "bank", adminapi.ConnectionSpec{
+		_, err := adminapi.SetConnection.Call(t.Context(), w, adminapi.ConnectionSpec{
+			Merchant: id, Provider: "bank",
 			Mode: "live", Unverified: c.unverified, Credentials: []byte(`{"api_key":"k-hidden"}`),
 		})
 		if failure := w.refused(err, c.status, c.field); !strings.Contains(failure.Message, c.says) {
@@ -111,7 +112,7 @@ func TestWhatIsNotVerifiedIsNotStored(t *testing.T) {
 	// Merchants' people have no command line.
 	own := adminapi.NewClientOver(w.console.As(console.Identity{Name: "owner", Role: console.RoleAdmin, Of: tenants.MerchantID(id)}))
 	v.answer = sdk.DontKnow(sdk.BlameUpstream, "503")
-	_, err := own.SetConnection(t.Context(), id, "bank", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(`{"api_key":"k-hidden"}`)})
+	_, err := adminapi.SetConnection.Call(t.Context(), own, adminapi.ConnectionSpec{Merchant: id, Provider: "bank", Mode: "live", Credentials: []byte(`{"api_key":"k-hidden"}`)})
 	if failure := w.refused(err, http.StatusInternalServerError, ""); strings.Contains(failure.Message, "--") || !strings.Contains(failure.Message, "operators can") {
 		t.Errorf("the owner is told %q", failure.Message)
 	}
@@ -132,24 +133,25 @@ func TestUnverifiedIsOnTheRecord(t *testing.T) {
 	id := w.merchant().MerchantID
 	v.answer = sdk.DidNotSend(sdk.BlameUpstream, "connection refused")
 	spec := adminapi.ConnectionSpec{Mode: "live", Unverified: true, Credentials: []byte(`{"api_key":"k-secret"}`)}
-	set, err := w.SetConnection(t.Context(), id, "bank", spec)
+	spec.Merchant, spec.Provider = id, "bank"
+	set, err := adminapi.SetConnection.Call(t.Context(), w, spec)
 	if err != nil || set.Verified != "unverified" || set.Version != 1 {
 		t.Fatalf("set %+v, %v", set, err)
 	}
 	if c, ok := w.account(id).Connection(tenants.Live, "bank"); !ok || c.Version != 1 {
 		t.Errorf("stored %+v", c)
 	}
-	audit, err := w.Audit(t.Context(), id, adminapi.AuditFilter{})
+	audit, err := adminapi.ListAudit.Call(t.Context(), w, adminapi.AuditFilter{Merchant: id})
 	if err != nil || !strings.HasSuffix(audit[0].Detail, ", unverified") {
 		t.Errorf("audit %+v, %v", audit, err)
 	}
 	// Where the provider does answer, what it says counts.
 	v.answer = sdk.Usable("")
 	spec.Credentials = []byte(`{"api_key":"k-other"}`)
-	if set, err = w.SetConnection(t.Context(), id, "bank", spec); err != nil || set.Verified != "yes" {
+	if set, err = adminapi.SetConnection.Call(t.Context(), w, spec); err != nil || set.Verified != "yes" {
 		t.Errorf("set %+v, %v", set, err)
 	}
-	if audit, err = w.Audit(t.Context(), id, adminapi.AuditFilter{}); err != nil || strings.Contains(audit[0].Detail, "unverified") {
+	if audit, err = adminapi.ListAudit.Call(t.Context(), w, adminapi.AuditFilter{Merchant: id}); err != nil || strings.Contains(audit[0].Detail, "unverified") {
 		t.Errorf("audit %+v, %v", audit, err)
 	}
 }
@@ -175,7 +177,7 @@ func TestAClosedPortIsRefused(t *testing.T) {
 		`{"api_key":"k-secret","base_url":"http://api.example.com"}`:                    "credentials.base_url",
 		`{"api_key":"k-secret","reports":{"url":"https://reports.example.com:21/all"}}`: "credentials.reports.url",
 	} {
-		_, err := w.SetConnection(t.Context(), id, "bank", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(credentials)})
+		_, err := adminapi.SetConnection.Call(t.Context(), w, adminapi.ConnectionSpec{Merchant: id, Provider: "bank", Mode: "live", Credentials: []byte(credentials)})
 		if failure := w.refused(err, http.StatusBadRequest, field); !strings.Contains(fmt.Sprintf("%+v", failure), "gerbang plugin approve --port") {
 			t.Errorf("where ports are opened is not told: %+v", failure)
 		}
@@ -186,7 +188,7 @@ func TestAClosedPortIsRefused(t *testing.T) {
 	for _, credentials := range []string{
 		`{"api_key":"k-secret","base_url":"https://api.example.com"}`, `{"api_key":"k-secret","base_url":"https://api.example.com:8443/v1","reports":{"directory":"/srv"}}`,
 	} {
-		if _, err := w.SetConnection(t.Context(), id, "bank", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(credentials)}); err != nil {
+		if _, err := adminapi.SetConnection.Call(t.Context(), w, adminapi.ConnectionSpec{Merchant: id, Provider: "bank", Mode: "live", Credentials: []byte(credentials)}); err != nil {
 			t.Errorf("%s: %v", credentials, err)
 		}
 	}

@@ -9,15 +9,15 @@ import (
 )
 
 // listAllWaiting lists all that waits for a person.
-func (c *Console) listAllWaiting(x *call) (any, error) {
+func (c *Console) listAllWaiting(x *call, _ adminapi.None) (out adminapi.Waiting, err error) {
 	ctx := x.request.Context()
-	out := adminapi.Waiting{
+	out = adminapi.Waiting{
 		Overrides: []adminapi.WaitingOverride{}, Assignments: []adminapi.WaitingAssignment{}, Refunds: []adminapi.WaitingRefund{}, Adjustments: []adminapi.Adjustment{}, Activations: []adminapi.PolicyActivation{},
 		Approvals: []adminapi.PluginApproval{}, Exceptions: []adminapi.Exception{},
 	}
 	overrides, err := c.deps.Movements.WaitingOverrides(ctx, adminapi.MostListed)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	for _, w := range overrides {
 		m := w.Movement
@@ -28,7 +28,7 @@ func (c *Console) listAllWaiting(x *call) (any, error) {
 	}
 	assignments, err := c.deps.Statements.WaitingClaims(ctx, adminapi.MostListed)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	for _, a := range assignments {
 		if refund := a.Refund(); refund != "" {
@@ -45,17 +45,17 @@ func (c *Console) listAllWaiting(x *call) (any, error) {
 	}
 	adjustments, err := c.deps.Ledger.Adjustments(ctx, store.Waiting, adminapi.MostListed)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	for _, a := range adjustments {
 		out.Adjustments = append(out.Adjustments, adjustmentDocument(a))
 	}
 	if out.Activations, err = c.waitingActivations(ctx, x.now); err != nil {
-		return nil, err
+		return out, err
 	}
 	approvals, err := c.deps.Approvals.List(ctx)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	for _, a := range approvals {
 		if c.deps.Approvals.Waits(a) {
@@ -64,7 +64,7 @@ func (c *Console) listAllWaiting(x *call) (any, error) {
 	}
 	exceptions, err := c.deps.Exceptions.OpenExceptions(ctx, adminapi.MostListed)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	for _, e := range exceptions {
 		out.Exceptions = append(out.Exceptions, exceptionDocument(e))

@@ -16,7 +16,7 @@ import (
 
 func (w *world) waiting() adminapi.Waiting {
 	w.Helper()
-	all, err := w.AllWaiting(w.Context())
+	all, err := adminapi.ListWaiting.Call(w.Context(), w, adminapi.None{})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestWaitingOverrides(t *testing.T) {
 		t.Errorf("where nothing waits: %s", all)
 	}
 	m := w.transfers(25*time.Hour, nil)
-	if _, err := w.Override(t.Context(), m.ID.String(), adminapi.NewOverride{As: "success", Reason: "seen in their portal"}); err != nil {
+	if _, err := adminapi.OverrideMovement.Call(t.Context(), w, adminapi.NewOverride{Movement: m.ID.String(), As: "success", Reason: "seen in their portal"}); err != nil {
 		t.Fatal(err)
 	}
 	all := w.waiting()
@@ -40,11 +40,11 @@ func TestWaitingOverrides(t *testing.T) {
 		all.Overrides[0].Amount != m.Amount || all.Overrides[0].Override.Operator != "ayu" || all.Overrides[0].Override.As != "success" {
 		t.Errorf("waits %+v", all.Overrides)
 	}
-	if _, err := adminapi.NewClient(w.url, otherToken).Override(t.Context(), m.ID.String(), adminapi.NewOverride{As: "success", Reason: "called them"}); err != nil {
+	if _, err := adminapi.OverrideMovement.Call(t.Context(), adminapi.NewClient(w.url, otherToken), adminapi.NewOverride{Movement: m.ID.String(), As: "success", Reason: "called them"}); err != nil {
 		t.Fatal(err)
 	}
 	ended := w.transfers(25*time.Hour, nil)
-	if _, err := w.Override(t.Context(), ended.ID.String(), adminapi.NewOverride{As: "failed", Reason: "seen"}); err != nil {
+	if _, err := adminapi.OverrideMovement.Call(t.Context(), w, adminapi.NewOverride{Movement: ended.ID.String(), As: "failed", Reason: "seen"}); err != nil {
 		t.Fatal(err)
 	}
 	ended, err := w.store.MovementByID(t.Context(), ended.ID)
@@ -67,18 +67,18 @@ func TestWaitingActivations(t *testing.T) {
 	t.Parallel()
 	w := withPolicy(t)
 	w.publisher.SecondOperator = true
-	v, err := w.PushPolicy(t.Context(), adminapi.NewPolicy{Files: map[string]string{"data.json": "{}"}, Message: "stricter"})
+	v, err := adminapi.PushPolicy.Call(t.Context(), w, adminapi.NewPolicy{Files: map[string]string{"data.json": "{}"}, Message: "stricter"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := w.ActivatePolicy(t.Context(), v.Version, adminapi.ActivatePolicy{Reason: "why"})
+	first, err := adminapi.ActivatePolicy.Call(t.Context(), w, adminapi.ActivatedPolicy{Version: v.Version, Wish: adminapi.Wish{Reason: "why"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if all := w.waiting(); len(all.Activations) != 1 || all.Activations[0].ActivationID != first.ActivationID || all.Activations[0].Reason != "why" || all.Activations[0].RequestedBy != "ayu" {
 		t.Errorf("waits %+v", all.Activations)
 	}
-	if _, err := adminapi.NewClient(w.url, otherToken).ActivatePolicy(t.Context(), v.Version, adminapi.ActivatePolicy{}); err != nil {
+	if _, err := adminapi.ActivatePolicy.Call(t.Context(), adminapi.NewClient(w.url, otherToken), adminapi.ActivatedPolicy{Version: v.Version, Wish: adminapi.Wish{}}); err != nil {
 		t.Fatal(err)
 	}
 	if all := w.waiting(); len(all.Activations) != 0 {
@@ -91,20 +91,20 @@ func TestWaitingApprovals(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) { d.Approvals = secondWanted(t, d) })
 	wanted := adminapi.NewApproval{SHA256: strings.Repeat("ab", 32), Manifest: []byte(bank), Evidence: "by hand"}
-	made, err := w.ApprovePlugin(t.Context(), wanted)
+	made, err := adminapi.ApprovePlugin.Call(t.Context(), w, wanted)
 	if err != nil || made.State != "waiting" {
 		t.Fatalf("approved %+v, %v", made, err)
 	}
 	if all := w.waiting(); len(all.Approvals) != 1 || all.Approvals[0].ApprovalID != made.ApprovalID {
 		t.Errorf("waits %+v", all.Approvals)
 	}
-	_, err = w.ConfirmPlugin(t.Context(), made.ApprovalID)
+	_, err = adminapi.ConfirmPlugin.Call(t.Context(), w, adminapi.ApprovalID{Approval: made.ApprovalID})
 	if failure := w.refused(err, http.StatusForbidden, ""); !strings.Contains(failure.Message, "Another operator than ayu") {
 		t.Errorf("the first one: %q", failure.Message)
 	}
 	peer := adminapi.NewClient(w.url, otherToken)
 	for range 2 { // asked for twice it is the same
-		confirmed, err := peer.ConfirmPlugin(t.Context(), made.ApprovalID)
+		confirmed, err := adminapi.ConfirmPlugin.Call(t.Context(), peer, adminapi.ApprovalID{Approval: made.ApprovalID})
 		if err != nil || confirmed.ConfirmedBy != "budi" || confirmed.State != "approved" || confirmed.Unsigned {
 			t.Errorf("confirmed %+v, %v", confirmed, err)
 		}
@@ -113,7 +113,7 @@ func TestWaitingApprovals(t *testing.T) {
 		t.Errorf("still waits %+v", all.Approvals)
 	}
 	for _, nobody := range []string{"x", uuid.NewString()} {
-		_, err = peer.ConfirmPlugin(t.Context(), nobody)
+		_, err = adminapi.ConfirmPlugin.Call(t.Context(), peer, adminapi.ApprovalID{Approval: nobody})
 		w.refused(err, http.StatusNotFound, "")
 	}
 }

@@ -55,7 +55,7 @@ func (t *tree) reconnect(ctx context.Context, s *sandbox) error {
 
 // connectAll opens the accounts that the simulators' providers use.
 func (t *tree) connectAll(ctx context.Context, admin *adminapi.Client, api string, sandboxes ...*sandbox) error {
-	plugins, err := admin.Plugins(ctx)
+	plugins, err := adminapi.ListPlugins.Call(ctx, admin, adminapi.None{})
 	if err != nil {
 		return err
 	}
@@ -103,8 +103,8 @@ const opening money.Amount = 10_000_000
 func (t *tree) credit(ctx context.Context, admin *adminapi.Client) error {
 	for _, m := range t.state.Merchants {
 		for _, mode := range modes {
-			order := adminapi.NewAdjustment{Mode: mode, Amount: opening, Reason: "to try orders with", Reference: "opening balance"}
-			if _, err := admin.Credit(ctx, m.MerchantID, order); err != nil {
+			order := adminapi.NewAdjustment{Merchant: m.MerchantID, Mode: mode, Amount: opening, Reason: "to try orders with", Reference: "opening balance"}
+			if _, err := adminapi.Credit.Call(ctx, admin, order); err != nil {
 				return fmt.Errorf("credit %s: %w", m.MerchantID, err)
 			}
 		}
@@ -138,7 +138,7 @@ func (t *tree) ready(ctx context.Context, admin *adminapi.Client) error {
 func (t *tree) createMerchants(ctx context.Context, admin *adminapi.Client) error {
 	for i, wanted := range demo {
 		if i < len(t.state.Merchants) {
-			_, err := admin.Merchant(ctx, t.state.Merchants[i].MerchantID)
+			_, err := adminapi.ShowMerchant.Call(ctx, admin, adminapi.MerchantID{Merchant: t.state.Merchants[i].MerchantID})
 			if err == nil {
 				continue
 			}
@@ -147,7 +147,7 @@ func (t *tree) createMerchants(ctx context.Context, admin *adminapi.Client) erro
 			}
 			t.state.Merchants = t.state.Merchants[:i] // the database is a new one
 		}
-		made, err := admin.CreateMerchant(ctx, wanted)
+		made, err := adminapi.CreateMerchant.Call(ctx, admin, wanted)
 		if err != nil {
 			return err
 		}
@@ -173,7 +173,7 @@ func connect(ctx context.Context, admin *adminapi.Client, s *sandbox, p party, m
 	if _, err := s.control(ctx, "connect", map[string]string{"merchant": p.id, "mode": mode}, &opened); err != nil {
 		return err
 	}
-	connection, err := admin.SetConnection(ctx, p.id, s.plugin.name, adminapi.ConnectionSpec{Mode: mode, Credentials: opened.Credentials})
+	connection, err := adminapi.SetConnection.Call(ctx, admin, adminapi.ConnectionSpec{Merchant: p.id, Provider: s.plugin.name, Mode: mode, Credentials: opened.Credentials})
 	if err != nil {
 		return err
 	}

@@ -14,10 +14,8 @@ import (
 )
 
 type ledgerBalance struct {
-	Merchant string    `arg:"" optional:"" default:"platform" help:"The merchant's id, or platform (${default})."`
-	Mode     string    `enum:"live,test" default:"live" help:"live or test (${default})."`
-	At       time.Time `placeholder:"TIME" help:"At this time, such as 2026-01-02T03:04:05Z; now unless given."`
-	CSV      bool      `name:"csv" help:"Print CSV instead of text."`
+	adminapi.BalanceQuery
+	CSV bool `name:"csv" help:"Print CSV instead of text."`
 }
 
 // Run prints a row for each account.
@@ -25,7 +23,7 @@ func (c *ledgerBalance) Run(ctx context.Context, p *program, admin *adminapi.Cli
 	if err := p.oneForm(c.CSV); err != nil {
 		return err
 	}
-	balance, err := admin.Balance(ctx, c.Merchant, c.Mode, c.At)
+	balance, err := adminapi.ShowBalance.Call(ctx, admin, c.BalanceQuery)
 	if err != nil {
 		return err
 	}
@@ -44,11 +42,8 @@ func (c *ledgerBalance) Run(ctx context.Context, p *program, admin *adminapi.Cli
 }
 
 type ledgerStatement struct {
-	Merchant string    `arg:"" help:"The merchant's id."`
-	Mode     string    `enum:"live,test" default:"live" help:"live or test (${default})."`
-	From     time.Time `placeholder:"TIME" help:"Only from this time on, such as 2026-01-02T03:04:05Z."`
-	To       time.Time `placeholder:"TIME" help:"Only before this time."`
-	CSV      bool      `name:"csv" help:"Print CSV instead of text."`
+	adminapi.AccountStatementFilter
+	CSV bool `name:"csv" help:"Print CSV instead of text."`
 }
 
 // Run prints the statement, however many pages it fills.
@@ -56,7 +51,8 @@ func (c *ledgerStatement) Run(ctx context.Context, p *program, admin *adminapi.C
 	if err := p.oneForm(c.CSV); err != nil {
 		return err
 	}
-	entries := accountStatement(ctx, admin, c.Merchant, adminapi.AccountStatementFilter{Mode: c.Mode, From: c.From, To: c.To, Limit: adminapi.MostListed})
+	c.Limit = adminapi.MostListed
+	entries := accountStatement(ctx, admin, c.AccountStatementFilter)
 	if c.CSV {
 		return writeStatement(p.out, entries)
 	}
@@ -76,10 +72,10 @@ func (c *ledgerStatement) Run(ctx context.Context, p *program, admin *adminapi.C
 }
 
 // accountStatement reads all pages of an account statement, each when it is needed.
-func accountStatement(ctx context.Context, admin *adminapi.Client, merchant string, f adminapi.AccountStatementFilter) iter.Seq2[adminapi.AccountEntry, error] {
+func accountStatement(ctx context.Context, admin *adminapi.Client, f adminapi.AccountStatementFilter) iter.Seq2[adminapi.AccountEntry, error] {
 	return func(yield func(adminapi.AccountEntry, error) bool) {
 		for {
-			page, err := admin.AccountStatement(ctx, merchant, f)
+			page, err := adminapi.ListAccountStatement.Call(ctx, admin, f)
 			if err != nil {
 				yield(adminapi.AccountEntry{}, err)
 				return

@@ -19,20 +19,11 @@ type callbackCommands struct {
 	Secret callbackSecret `cmd:"" help:"Rotate the secret that callbacks are signed with."`
 }
 
-type callbackList struct {
-	Merchant string    `arg:"" help:"The merchant's id."`
-	Mode     string    `required:"" enum:"live,test" help:"live or test."`
-	State    string    `enum:",waiting,delivered,gone,dead,none" default:"" help:"waiting, delivered, gone, dead or none; all unless given."`
-	Since    time.Time `placeholder:"TIME" help:"Only those made from this time on, such as 2026-01-02T03:04:05Z."`
-	Until    time.Time `placeholder:"TIME" help:"Only those made before this time."`
-	Limit    int       `default:"100" help:"At most so many (${default}, 1000 at most)."`
-}
+type callbackList struct{ adminapi.CallbackFilter }
 
 // Run prints the callbacks.
 func (c *callbackList) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	list, err := admin.Callbacks(ctx, c.Merchant, adminapi.CallbackFilter{
-		Mode: c.Mode, State: c.State, Since: c.Since, Until: c.Until, Limit: c.Limit,
-	})
+	list, err := adminapi.ListCallbacks.Call(ctx, admin, c.CallbackFilter)
 	if err != nil {
 		return err
 	}
@@ -46,16 +37,12 @@ func (c *callbackList) Run(ctx context.Context, p *program, admin *adminapi.Clie
 	return p.show(list, rows...)
 }
 
-type callbackShow struct {
-	Merchant string `arg:"" help:"The merchant's id."`
-	Event    string `arg:"" help:"The event's id: webhook-id."`
-	Mode     string `required:"" enum:"live,test" help:"live or test."`
-}
+type callbackShow struct{ adminapi.CallbackID }
 
 // Run prints the callback. What a receiver answered is quoted, because it may
 // be anything.
 func (c *callbackShow) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	callback, err := admin.Callback(ctx, c.Merchant, c.Mode, c.Event)
+	callback, err := adminapi.ShowCallback.Call(ctx, admin, c.CallbackID)
 	if err != nil {
 		return err
 	}
@@ -85,11 +72,11 @@ type callbackResend struct {
 // Run sends again and tells how many, in as many requests as it takes.
 func (c *callbackResend) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	order := adminapi.ResendOrder{
-		Mode: c.Mode, EventID: c.Event, Since: givenTime(c.Since), Until: givenTime(c.Until), Failed: c.Failed,
+		Merchant: c.Merchant, Mode: c.Mode, EventID: c.Event, Since: givenTime(c.Since), Until: givenTime(c.Until), Failed: c.Failed,
 	}
 	total := adminapi.Resent{}
 	for {
-		resent, err := admin.ResendCallbacks(ctx, c.Merchant, order)
+		resent, err := adminapi.ResendCallbacks.Call(ctx, admin, order)
 		if err != nil && total.Resent > 0 {
 			return incomplete(fmt.Errorf("%w\n%d were sent again before", err, total.Resent))
 		}
@@ -111,15 +98,11 @@ func givenTime(t time.Time) *time.Time {
 	return &t
 }
 
-type callbackTest struct {
-	Merchant string `arg:"" help:"The merchant's id."`
-	Mode     string `required:"" enum:"live,test" help:"live or test."`
-	URL      string `name:"url" help:"The receiver; the merchant's default URL unless given."`
-}
+type callbackTest struct{ adminapi.TestOrder }
 
 // Run prints the event that is on its way.
 func (c *callbackTest) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	sent, err := admin.TestCallback(ctx, c.Merchant, adminapi.TestOrder{Mode: c.Mode, URL: c.URL})
+	sent, err := adminapi.TestCallback.Call(ctx, admin, c.TestOrder)
 	if err != nil {
 		return err
 	}
@@ -138,7 +121,7 @@ func (c *callbackURL) Run(ctx context.Context, p *program, admin *adminapi.Clien
 	if (c.URL == "") != c.Clear {
 		return usage(errors.New("give either a URL or --clear"))
 	}
-	setup, err := admin.SetCallbackURL(ctx, c.Merchant, c.Mode, c.URL)
+	setup, err := adminapi.SetCallbackURL.Call(ctx, admin, adminapi.CallbackURL{Merchant: c.Merchant, Mode: c.Mode, URL: &c.URL})
 	if err != nil {
 		return err
 	}
@@ -150,21 +133,19 @@ func setupRows(setup adminapi.CallbackSetup) [][]string {
 }
 
 type callbackSecret struct {
-	Step     string `arg:"" enum:"rotate,switch,finish,cancel" help:"rotate makes the next secret, shown this once: webhook-signature carries both from now on. switch signs X-Svc-Signature with the next. finish makes the next the only one. cancel drops the next."`
-	Merchant string `arg:"" help:"The merchant's id."`
-	Mode     string `required:"" enum:"live,test" help:"live or test."`
+	adminapi.SecretChange
 	confirmed
 }
 
 // Run takes one step of a rotation, and prints the next secret when it was made. A step
 // that drops a secret can't be undone.
 func (c *callbackSecret) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	if dropped := map[string]string{"finish": "old", "cancel": "next"}[c.Step]; dropped != "" {
+	if dropped := map[string]string{"finish": "old", "cancel": "next"}[c.Action]; dropped != "" {
 		if err := c.confirm(p, "Drop the "+dropped+" callback secret of "+c.Merchant+" in mode "+c.Mode); err != nil {
 			return err
 		}
 	}
-	changed, err := admin.ChangeCallbackSecret(ctx, c.Merchant, adminapi.SecretChange{Mode: c.Mode, Action: c.Step})
+	changed, err := adminapi.ChangeCallbackSecret.Call(ctx, admin, c.SecretChange)
 	if err != nil {
 		return err
 	}

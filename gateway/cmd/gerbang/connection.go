@@ -38,7 +38,8 @@ func (c *connectionSet) Run(ctx context.Context, p *program, admin *adminapi.Cli
 	if err != nil {
 		return err
 	}
-	set, err := admin.SetConnection(ctx, c.Merchant, c.Provider, adminapi.ConnectionSpec{
+	set, err := adminapi.SetConnection.Call(ctx, admin, adminapi.ConnectionSpec{
+		Merchant: c.Merchant, Provider: c.Provider,
 		Mode: c.Mode, Owner: c.Owner, Unverified: c.Unverified, Credentials: credentials,
 	})
 	if err != nil {
@@ -57,13 +58,11 @@ func (c *connectionSet) Run(ctx context.Context, p *program, admin *adminapi.Cli
 	return p.show(set, rows...)
 }
 
-type connectionFields struct {
-	Provider string `arg:"" help:"The provider's name."`
-}
+type connectionFields struct{ adminapi.ProviderName }
 
 // Run prints a row for each field, the required ones first.
 func (c *connectionFields) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	fields, err := admin.ConnectionFields(ctx, c.Provider)
+	fields, err := adminapi.ListConnectionFields.Call(ctx, admin, c.ProviderName)
 	if err != nil {
 		return err
 	}
@@ -111,7 +110,7 @@ func (c *connectionRemove) Run(ctx context.Context, p *program, admin *adminapi.
 	if err := c.confirm(p, fmt.Sprintf("Remove the connection of %s to %s in mode %s, with its credentials", c.Merchant, c.Provider, c.Mode)); err != nil {
 		return err
 	}
-	m, err := admin.RemoveConnection(ctx, string(c.Merchant), string(c.Provider), adminapi.ConnectionRemoval{Mode: string(c.Mode), Reason: c.Reason, LeaveOpen: c.LeaveOpen})
+	m, err := adminapi.RemoveConnection.Call(ctx, admin, adminapi.ConnectionRemoval{Merchant: string(c.Merchant), Provider: string(c.Provider), Mode: string(c.Mode), Reason: c.Reason, LeaveOpen: c.LeaveOpen})
 	if err != nil {
 		return err
 	}
@@ -135,7 +134,7 @@ func (c *connectionList) Run(ctx context.Context, p *program, admin *adminapi.Cl
 		_, err = fmt.Fprintf(p.err, "the first %d are shown; there may be more: name a merchant to see its own\n", adminapi.MostListed)
 		return err
 	}
-	m, err := admin.Merchant(ctx, c.Merchant)
+	m, err := adminapi.ShowMerchant.Call(ctx, admin, adminapi.MerchantID{Merchant: c.Merchant})
 	if err != nil {
 		return err
 	}

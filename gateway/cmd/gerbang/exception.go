@@ -23,7 +23,7 @@ func (c *exceptionList) Run(ctx context.Context, p *program, admin *adminapi.Cli
 	if c.Limit < 1 || c.Limit > adminapi.MostListed {
 		return usage(errors.New("--limit must be from 1 to 1000"))
 	}
-	exceptions, err := admin.Exceptions(ctx)
+	exceptions, err := adminapi.ListExceptions.Call(ctx, admin, adminapi.ExceptionFilter{Limit: adminapi.MostListed})
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (c *exceptionResolve) Run(ctx context.Context, p *program, admin *adminapi.
 	if err := c.confirm(p, "Take the exception "+r.Reason+" of "+r.Subject+" off the list"); err != nil {
 		return err
 	}
-	if err := admin.ResolveException(ctx, r); err != nil {
+	if _, err := adminapi.ResolveException.Call(ctx, admin, r); err != nil {
 		return err
 	}
 	return p.show(r, []string{"resolved", r.Subject, r.Reason})
@@ -82,7 +82,7 @@ func (c *exceptionResolve) Run(ctx context.Context, p *program, admin *adminapi.
 
 // find is the one open exception that begins as the operator wrote.
 func (c *exceptionResolve) find(ctx context.Context, admin *adminapi.Client) (adminapi.Exception, error) {
-	exceptions, err := admin.Exceptions(ctx)
+	exceptions, err := adminapi.ListExceptions.Call(ctx, admin, adminapi.ExceptionFilter{Limit: adminapi.MostListed})
 	if err != nil {
 		return adminapi.Exception{}, err
 	}

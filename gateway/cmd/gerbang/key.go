@@ -13,16 +13,11 @@ type keyCommands struct {
 	Revoke keyRevoke `cmd:"" help:"Revoke a key now."`
 }
 
-type keyCreate struct {
-	Merchant string   `arg:"" help:"The merchant's id."`
-	Mode     string   `required:"" enum:"live,test" help:"live or test."`
-	Scope    []string `help:"read, collect, order or transfer; all unless given."`
-	IP       []string `name:"ip" help:"Address or prefix that may use the key; all unless given."`
-}
+type keyCreate struct{ adminapi.NewKey }
 
 // Run prints the new key.
 func (c *keyCreate) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	return p.showKey(admin.CreateKey(ctx, c.Merchant, adminapi.NewKey{Mode: c.Mode, Scopes: c.Scope, IPs: c.IP}))
+	return p.showKey(adminapi.CreateKey.Call(ctx, admin, c.NewKey))
 }
 
 type keyRotate struct {
@@ -39,7 +34,7 @@ func (c *keyRotate) Run(ctx context.Context, p *program, admin *adminapi.Client)
 			return err
 		}
 	}
-	return p.showKey(admin.RotateKey(ctx, c.Merchant, c.Key, adminapi.Rotation{Overlap: c.Overlap.String()}))
+	return p.showKey(adminapi.RotateKey.Call(ctx, admin, adminapi.KeyRotation{Merchant: c.Merchant, Key: c.Key, Overlap: c.Overlap.String()}))
 }
 
 func (p *program) showKey(k adminapi.CreatedKey, err error) error {
@@ -50,9 +45,7 @@ func (p *program) showKey(k adminapi.CreatedKey, err error) error {
 }
 
 type keyRevoke struct {
-	Merchant string `arg:"" help:"The merchant's id."`
-	Key      string `arg:"" help:"The key's id."`
-	Reason   string `help:"Why; kept in the audit."`
+	adminapi.KeyRevocation
 	confirmed
 }
 
@@ -61,7 +54,7 @@ func (c *keyRevoke) Run(ctx context.Context, p *program, admin *adminapi.Client)
 	if err := c.confirm(p, "Revoke the key "+c.Key+" of "+c.Merchant+": who still uses it is refused from now on"); err != nil {
 		return err
 	}
-	k, err := admin.RevokeKey(ctx, c.Merchant, c.Key, c.Reason)
+	k, err := adminapi.RevokeKey.Call(ctx, admin, c.KeyRevocation)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ type adjustment struct {
 }
 
 func (a *adjustment) order() adminapi.NewAdjustment {
-	return adminapi.NewAdjustment{Mode: a.Mode, Amount: money.Amount(a.Amount), Reason: a.Reason, Reference: a.Reference}
+	return adminapi.NewAdjustment{Merchant: a.Merchant, Mode: a.Mode, Amount: money.Amount(a.Amount), Reason: a.Reason, Reference: a.Reference}
 }
 
 type merchantCredit struct {
@@ -61,7 +61,7 @@ type merchantCredit struct {
 
 // Run credits the merchant.
 func (c *merchantCredit) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	return p.showAdjustment(admin.Credit(ctx, c.Merchant, c.order()))
+	return p.showAdjustment(adminapi.Credit.Call(ctx, admin, c.order()))
 }
 
 type merchantDebit struct {
@@ -70,7 +70,7 @@ type merchantDebit struct {
 
 // Run debits the merchant.
 func (c *merchantDebit) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	return p.showAdjustment(admin.Debit(ctx, c.Merchant, c.order()))
+	return p.showAdjustment(adminapi.Debit.Call(ctx, admin, c.order()))
 }
 
 // waitingAdjustment names a credit or debit that waits.
@@ -90,7 +90,7 @@ type ledgerApprove struct {
 
 // Run posts it.
 func (c *ledgerApprove) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	return p.showAdjustment(admin.Approve(ctx, c.key()))
+	return p.showAdjustment(adminapi.ApproveAdjustment.Call(ctx, admin, c.key()))
 }
 
 type ledgerReject struct {
@@ -99,7 +99,7 @@ type ledgerReject struct {
 
 // Run drops it.
 func (c *ledgerReject) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	return p.showAdjustment(admin.Reject(ctx, c.key()))
+	return p.showAdjustment(adminapi.RejectAdjustment.Call(ctx, admin, c.key()))
 }
 
 // showAdjustment prints a credit or debit after a step.
@@ -127,7 +127,7 @@ type ledgerWaiting struct{}
 
 // Run prints what waits, the newest first.
 func (*ledgerWaiting) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	waiting, err := admin.Waiting(ctx)
+	waiting, err := adminapi.ListAdjustments.Call(ctx, admin, adminapi.AdjustmentFilter{Limit: adminapi.MostListed})
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (*ledgerWaiting) Run(ctx context.Context, p *program, admin *adminapi.Clien
 }
 
 type ledgerCheck struct {
-	Full        bool   `help:"From the beginning, also where an earlier check has verified something."`
+	adminapi.LedgerScope
 	DatabaseURL string `name:"database-url" placeholder:"URL" help:"Read this database, without a gateway, and change nothing in it. A password belongs in PGPASSWORD or PGPASSFILE, which keep it out of the list of processes."`
 }
 
@@ -185,7 +185,7 @@ func (c *ledgerCheck) check(ctx context.Context, p *program) (adminapi.LedgerChe
 	if err != nil {
 		return adminapi.LedgerCheck{}, err
 	}
-	return admin.CheckLedger(ctx, c.Full)
+	return adminapi.CheckLedger.Call(ctx, admin, c.LedgerScope)
 }
 
 // checkDatabase checks the ledger in a database that no gateway need run on.

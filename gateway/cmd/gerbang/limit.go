@@ -48,11 +48,11 @@ func (c *merchantLimit) Run(ctx context.Context, p *program, admin *adminapi.Cli
 	var limits []adminapi.Limit
 	switch {
 	case c.Remove != "":
-		limits, err = admin.RemoveLimit(ctx, c.Merchant, c.Remove, c.Reason)
+		limits, err = adminapi.RemoveLimit.Call(ctx, admin, adminapi.LimitRemoval{Merchant: c.Merchant, Name: c.Remove, Reason: c.Reason})
 	case len(change.Limits) > 0:
-		limits, err = admin.SetLimits(ctx, c.Merchant, change)
+		limits, err = adminapi.SetLimits.Call(ctx, admin, change)
 	default:
-		limits, err = admin.Limits(ctx, c.Merchant)
+		limits, err = adminapi.ListLimits.Call(ctx, admin, adminapi.MerchantID{Merchant: c.Merchant})
 	}
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (c *merchantLimit) Run(ctx context.Context, p *program, admin *adminapi.Cli
 
 // change is what the flags ask for, without limits where nothing shall change.
 func (c *merchantLimit) change() (adminapi.LimitChange, error) {
-	change := adminapi.LimitChange{Reason: c.Reason}
+	change := adminapi.LimitChange{Merchant: c.Merchant, Reason: c.Reason}
 	if c.For != nil {
 		change.For = c.For.String()
 	}

@@ -223,7 +223,7 @@ var adminCommands = map[string]adminCommand{
 	},
 	"callback secret rotate": {
 		args: `callback secret|rotate|mer_1|--mode|live`, answer: `{"mode":"live","rotation":"prepared","callback_secret":"whsec_x"}`,
-		method: "POST", path: "/admin/merchants/mer_1/callbacks/secret", body: `{"mode":"live","action":"rotate"}`,
+		method: "POST", path: "/admin/merchants/mer_1/callbacks/secret", body: `{"action":"rotate","mode":"live"}`,
 		prints: "callback_secret  whsec_x\n",
 	},
 	"plugin confirm": {

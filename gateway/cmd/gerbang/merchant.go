@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
@@ -25,15 +24,11 @@ type merchantCommands struct {
 	Audit   merchantAudit   `cmd:"" help:"List the changes that were made to a merchant, and who signed in, the newest first."`
 }
 
-type merchantCreate struct {
-	Name  string            `arg:"" help:"As payers read it."`
-	Tier  string            `required:"" help:"Decides limits; one of the policy's."`
-	Label map[string]string `placeholder:"NAME=VALUE" help:"For policies, time_zone, and what payers see; may be repeated."`
-}
+type merchantCreate struct{ adminapi.NewMerchant }
 
 // Run prints the merchant and its secrets.
 func (c *merchantCreate) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	m, err := admin.CreateMerchant(ctx, adminapi.NewMerchant{Name: c.Name, Tier: c.Tier, Labels: c.Label})
+	m, err := adminapi.CreateMerchant.Call(ctx, admin, c.NewMerchant)
 	if err != nil {
 		return err
 	}
@@ -44,8 +39,7 @@ func (c *merchantCreate) Run(ctx context.Context, p *program, admin *adminapi.Cl
 }
 
 type merchantSuspend struct {
-	Merchant string `arg:"" help:"The merchant's id."`
-	Reason   string `help:"Why; kept in the audit."`
+	adminapi.StatusChange
 	dryRun
 }
 
@@ -54,23 +48,18 @@ func (c *merchantSuspend) Run(ctx context.Context, p *program, admin *adminapi.C
 	if c.DryRun {
 		return c.try(ctx, p, admin, adminapi.MerchantTrial{MerchantID: c.Merchant, Suspend: true})
 	}
-	return p.showMerchant(admin.Suspend(ctx, c.Merchant, c.Reason))
+	return p.showMerchant(adminapi.SuspendMerchant.Call(ctx, admin, c.StatusChange))
 }
 
-type merchantResume struct {
-	Merchant string `arg:"" help:"The merchant's id."`
-	Reason   string `help:"Why; kept in the audit."`
-}
+type merchantResume struct{ adminapi.StatusChange }
 
 // Run lets the merchant go on.
 func (c *merchantResume) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	return p.showMerchant(admin.Resume(ctx, c.Merchant, c.Reason))
+	return p.showMerchant(adminapi.ResumeMerchant.Call(ctx, admin, c.StatusChange))
 }
 
 type merchantTier struct {
-	Merchant string `arg:"" help:"The merchant's id."`
-	Tier     string `arg:"" help:"One of the policy's."`
-	Reason   string `help:"Why; kept in the audit."`
+	adminapi.TierChange
 	dryRun
 }
 
@@ -79,7 +68,7 @@ func (c *merchantTier) Run(ctx context.Context, p *program, admin *adminapi.Clie
 	if c.DryRun {
 		return c.try(ctx, p, admin, adminapi.MerchantTrial{MerchantID: c.Merchant, Tier: c.Tier})
 	}
-	return p.showMerchant(admin.SetTier(ctx, c.Merchant, adminapi.TierChange{Tier: c.Tier, Reason: c.Reason}))
+	return p.showMerchant(adminapi.SetTier.Call(ctx, admin, c.TierChange))
 }
 
 type merchantLabel struct {
@@ -91,7 +80,7 @@ type merchantLabel struct {
 
 // Run changes the labels.
 func (c *merchantLabel) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	change := adminapi.LabelChange{Labels: map[string]*string{}, Reason: c.Reason}
+	change := adminapi.LabelChange{Merchant: c.Merchant, Labels: map[string]*string{}, Reason: c.Reason}
 	for name, value := range c.Label {
 		change.Labels[name] = &value
 	}
@@ -101,7 +90,7 @@ func (c *merchantLabel) Run(ctx context.Context, p *program, admin *adminapi.Cli
 	if len(change.Labels) == 0 {
 		return usage(errors.New("NAME=VALUE or --remove NAME must be given"))
 	}
-	return p.showMerchant(admin.SetLabels(ctx, c.Merchant, change))
+	return p.showMerchant(adminapi.SetLabels.Call(ctx, admin, change))
 }
 
 // showMerchant prints a merchant after a change.
@@ -127,7 +116,7 @@ type merchantList struct{}
 func (*merchantList) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	merchants, rows := []adminapi.Merchant{}, [][]string{merchantHead}
 	for after := ""; ; {
-		page, err := admin.Merchants(ctx, after, listPage)
+		page, err := adminapi.ListMerchants.Call(ctx, admin, adminapi.MerchantFilter{After: after, Limit: listPage})
 		if err != nil {
 			return err
 		}
@@ -140,13 +129,11 @@ func (*merchantList) Run(ctx context.Context, p *program, admin *adminapi.Client
 	}
 }
 
-type merchantShow struct {
-	Merchant string `arg:"" help:"The merchant's id."`
-}
+type merchantShow struct{ adminapi.MerchantID }
 
 // Run prints the merchant without any secret.
 func (c *merchantShow) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	m, err := admin.Merchant(ctx, c.Merchant)
+	m, err := adminapi.ShowMerchant.Call(ctx, admin, c.MerchantID)
 	if err != nil {
 		return err
 	}
@@ -176,14 +163,7 @@ func (c *merchantShow) Run(ctx context.Context, p *program, admin *adminapi.Clie
 	return p.show(m, rows...)
 }
 
-type merchantAudit struct {
-	Merchant string    `arg:"" help:"The merchant's id, or platform."`
-	Since    time.Time `placeholder:"TIME" help:"Only from this time on, such as 2026-01-02T03:04:05Z."`
-	Until    time.Time `placeholder:"TIME" help:"Only before this time."`
-	Operator string    `placeholder:"NAME" help:"Only what this one did."`
-	Action   string    `placeholder:"ACTION" help:"Only what begins so, such as key. or merchant.suspend."`
-	Limit    int       `default:"200" help:"At most so many (${default}); all from --since on with 0."`
-}
+type merchantAudit struct{ adminapi.AuditFilter }
 
 // Run prints the audit, the newest entry first.
 func (c *merchantAudit) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
@@ -204,14 +184,13 @@ func (c *merchantAudit) Run(ctx context.Context, p *program, admin *adminapi.Cli
 
 // read reads page by page.
 func (c *merchantAudit) read(ctx context.Context, admin *adminapi.Client) ([]adminapi.AuditEntry, error) {
-	filter := adminapi.AuditFilter{Since: c.Since, Until: c.Until, Operator: c.Operator, Action: c.Action}
-	entries := []adminapi.AuditEntry{}
+	filter, entries := c.AuditFilter, []adminapi.AuditEntry{}
 	for {
 		filter.Limit = adminapi.MostListed
 		if c.Limit > 0 {
 			filter.Limit = min(c.Limit-len(entries), adminapi.MostListed)
 		}
-		page, err := admin.Audit(ctx, c.Merchant, filter)
+		page, err := adminapi.ListAudit.Call(ctx, admin, filter)
 		if err != nil {
 			return nil, err
 		}

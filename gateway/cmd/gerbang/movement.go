@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
@@ -16,13 +15,11 @@ type movementCommands struct {
 	Override movementOverride `cmd:"" help:"Say how it ended, where the provider tells no end: two operators say the same, or one alone, which is reviewed."`
 }
 
-type movementShow struct {
-	ID string `arg:"" name:"id" help:"Any id that only this movement has."`
-}
+type movementShow struct{ adminapi.MovementID }
 
 // Run prints everything that is kept of it. What others wrote is quoted or JSON.
 func (c *movementShow) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	m, err := admin.Movement(ctx, c.ID)
+	m, err := adminapi.ShowMovement.Call(ctx, admin, c.MovementID)
 	if err != nil {
 		return err
 	}
@@ -95,19 +92,16 @@ func callbackRows(callback adminapi.Callback) [][]string {
 }
 
 type movementOverride struct {
-	ID     string `arg:"" name:"id" help:"Its id, refId, txId or upstream reference."`
-	As     string `required:"" enum:"success,failed,resubmit" help:"success, failed, or resubmit: an order that no provider has confirmed is sent again."`
-	Reason string `required:"" help:"How that is known; kept in the audit."`
-	Alone  bool   `help:"Without a second operator; it then becomes an exception for review."`
+	adminapi.NewOverride
 	confirmed
 }
 
 // Run overrides the movement, and says whether another operator must confirm.
 func (c *movementOverride) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	if err := c.confirm(p, "Override "+c.ID+" as "+c.As+": no provider is asked how it ended"); err != nil {
+	if err := c.confirm(p, "Override "+c.Movement+" as "+c.As+": no provider is asked how it ended"); err != nil {
 		return err
 	}
-	o, err := admin.Override(ctx, c.ID, adminapi.NewOverride{As: c.As, Reason: c.Reason, Alone: c.Alone})
+	o, err := adminapi.OverrideMovement.Call(ctx, admin, c.NewOverride)
 	if err != nil {
 		return err
 	}
@@ -121,19 +115,11 @@ func (c *movementOverride) Run(ctx context.Context, p *program, admin *adminapi.
 	return p.show(o, rows...)
 }
 
-type findCommand struct {
-	ID    string    `arg:"" name:"id" help:"Any id: of a request or decision, external_id or ref_id, refId or txId, upstream or provider reference; of a merchant (or its name), key, callback event, credit, policy, activation or replica."`
-	Since time.Time `placeholder:"TIME" help:"Search requests, decisions and provider references from this time on, such as 2026-01-02T03:04:05Z; the last 31 days unless given."`
-	Trace bool      `help:"Of a refused decision: what was asked for, and what the rules did with it. For operators with inputs: true; it is in the merchant's audit."`
-}
+type findCommand struct{ adminapi.Search }
 
 // Run prints the decision and each movement with what happened to it. Finding none is a failure.
 func (c *findCommand) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	find := admin.Find
-	if c.Trace {
-		find = admin.FindTraced
-	}
-	found, err := find(ctx, c.ID, c.Since)
+	found, err := adminapi.Find.Call(ctx, admin, c.Search)
 	if err != nil {
 		return err
 	}

@@ -56,14 +56,11 @@ func (c *operatorRotate) Run(ctx context.Context, p *program, admin *adminapi.Cl
 			return err
 		}
 	}
-	return p.showOperatorToken(adminapi.RotateOperatorToken.Call(ctx, admin, adminapi.OperatorRotation{
-		Name: c.Name, Rotation: adminapi.Rotation{Overlap: c.Overlap.String()},
-	}))
+	return p.showOperatorToken(adminapi.RotateOperatorToken.Call(ctx, admin, adminapi.OperatorRotation{Name: c.Name, Overlap: c.Overlap.String()}))
 }
 
 type operatorRevoke struct {
-	Name   string `arg:"" help:"The operator's name."`
-	Reason string `help:"Why; kept in the audit of platform."`
+	adminapi.OperatorRevocation
 	confirmed
 }
 
@@ -72,9 +69,7 @@ func (c *operatorRevoke) Run(ctx context.Context, p *program, admin *adminapi.Cl
 	if err := c.confirm(p, "Revoke all tokens of "+c.Name); err != nil {
 		return err
 	}
-	return p.showOperatorTokens(adminapi.RevokeOperatorTokens.Call(ctx, admin, adminapi.OperatorRevocation{
-		Name: c.Name, Reason: adminapi.Reason{Reason: c.Reason},
-	}))
+	return p.showOperatorTokens(adminapi.RevokeOperatorTokens.Call(ctx, admin, c.OperatorRevocation))
 }
 
 func (p *program) showOperatorToken(t adminapi.CreatedOperatorToken, err error) error {

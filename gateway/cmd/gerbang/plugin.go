@@ -43,7 +43,7 @@ type pluginList struct{}
 
 // Run prints a row for each plugin.
 func (*pluginList) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	plugins, err := admin.Plugins(ctx)
+	plugins, err := adminapi.ListPlugins.Call(ctx, admin, adminapi.None{})
 	if err != nil {
 		return err
 	}

@@ -46,13 +46,13 @@ func (c *pluginApprove) Run(ctx context.Context, p *program, admin *adminapi.Cli
 	if err != nil {
 		return err
 	}
-	plugins, err := admin.Plugins(ctx)
+	plugins, err := adminapi.ListPlugins.Call(ctx, admin, adminapi.None{})
 	if err != nil {
 		return err
 	}
 	was := adminapi.Plugin{Approval: &adminapi.PluginApproval{}}
 	if slices.ContainsFunc(plugins, func(one adminapi.Plugin) bool { return one.Provider == m.Name }) {
-		if was, err = admin.Plugin(ctx, m.Name); err != nil {
+		if was, err = adminapi.ShowPlugin.Call(ctx, admin, adminapi.ProviderName{Provider: m.Name}); err != nil {
 			return err
 		}
 	}
@@ -70,14 +70,14 @@ func (c *pluginApprove) Run(ctx context.Context, p *program, admin *adminapi.Cli
 	if err := p.confirm(c.Yes, "Approve it: what it is sent may move money", m.Name); err != nil {
 		return err
 	}
-	approved, err := admin.ApprovePlugin(ctx, adminapi.NewApproval{SHA256: sum, Manifest: m.Document(), Reach: reach, Evidence: evidence})
+	approved, err := adminapi.ApprovePlugin.Call(ctx, admin, adminapi.NewApproval{SHA256: sum, Manifest: m.Document(), Reach: reach, Evidence: evidence})
 	if err != nil {
 		return err
 	}
 	c.place(p, approved.PluginsDir, sum)
 	change := adminapi.PluginChange{}
 	if c.Activate {
-		if change, err = activatePlugin(ctx, admin, m.Name, adminapi.ActivatePlugin{SHA256: sum}); err != nil {
+		if change, err = activatePlugin(ctx, admin, adminapi.PluginActivation{Provider: m.Name, SHA256: sum}); err != nil {
 			return err
 		}
 		if err := followed(ctx, admin, change); err != nil {
@@ -101,7 +101,7 @@ func (c *pluginApprove) Run(ctx context.Context, p *program, admin *adminapi.Cli
 
 // nextOf is what a plugin in force still needs before it takes anything.
 func nextOf(ctx context.Context, admin *adminapi.Client, name string) [][]string {
-	one, err := admin.Plugin(ctx, name)
+	one, err := adminapi.ShowPlugin.Call(ctx, admin, adminapi.ProviderName{Provider: name})
 	if err != nil || !one.WaitsForRoute {
 		return nil // it is in force all the same
 	}
@@ -304,7 +304,7 @@ type pluginApprovals struct{}
 
 // Run prints a row for each approval.
 func (*pluginApprovals) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	all, err := admin.PluginApprovals(ctx)
+	all, err := adminapi.ListApprovals.Call(ctx, admin, adminapi.None{})
 	if err != nil {
 		return err
 	}
@@ -328,15 +328,11 @@ func approvalRows(a adminapi.PluginApproval) [][]string {
 	}
 }
 
-type pluginActivate struct {
-	Name    string `arg:"" help:"The provider."`
-	SHA256  string `arg:"" optional:"" name:"sha256" help:"The binary's digest, or its beginning; the newest approval unless given."`
-	Replica string `placeholder:"ID" help:"Only on this replica, which tries it first. Without it, later, all follow."`
-}
+type pluginActivate struct{ adminapi.PluginActivation }
 
 // Run puts an approval in force, and waits until the replicas run it.
 func (c *pluginActivate) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	change, err := activatePlugin(ctx, admin, c.Name, adminapi.ActivatePlugin{SHA256: c.SHA256, ReplicaID: c.Replica})
+	change, err := activatePlugin(ctx, admin, c.PluginActivation)
 	if err != nil {
 		return err
 	}
@@ -347,9 +343,9 @@ func (c *pluginActivate) Run(ctx context.Context, p *program, admin *adminapi.Cl
 const fileWithin = 10 * time.Second
 
 // activatePlugin asks again for a while where replicas have not told of the file yet.
-func activatePlugin(ctx context.Context, admin *adminapi.Client, name string, a adminapi.ActivatePlugin) (adminapi.PluginChange, error) {
+func activatePlugin(ctx context.Context, admin *adminapi.Client, a adminapi.PluginActivation) (adminapi.PluginChange, error) {
 	for begun := time.Now(); ; {
-		change, err := admin.ActivatePlugin(ctx, name, a)
+		change, err := adminapi.ActivatePlugin.Call(ctx, admin, a)
 		if err == nil || !strings.Contains(err.Error(), "does not lie in plugins_dir") || time.Since(begun) > fileWithin {
 			return change, err
 		}
@@ -361,27 +357,27 @@ func activatePlugin(ctx context.Context, admin *adminapi.Client, name string, a 
 	}
 }
 
-type pluginRollback struct {
+// pluginName names a plugin.
+type pluginName struct {
 	Name string `arg:"" help:"The provider."`
 }
 
+type pluginRollback struct{ pluginName }
+
 // Run puts in force what was before, and waits until the replicas run it.
 func (c *pluginRollback) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	change, err := admin.RollBackPlugin(ctx, c.Name)
+	change, err := adminapi.RollBackPlugin.Call(ctx, admin, adminapi.ProviderName{Provider: c.Name})
 	if err != nil {
 		return err
 	}
 	return showChange(ctx, p, admin, change)
 }
 
-type pluginRemove struct {
-	Name      string `arg:"" help:"The provider."`
-	LeaveOpen bool   `help:"Remove it also where movements of it are open: nobody can ask the provider about them any more."`
-}
+type pluginRemove struct{ adminapi.PluginRemoval }
 
 // Run ends a plugin that nothing needs.
 func (c *pluginRemove) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	change, err := admin.RemovePlugin(ctx, c.Name, adminapi.PluginRemoval{LeaveOpen: c.LeaveOpen})
+	change, err := adminapi.RemovePlugin.Call(ctx, admin, c.PluginRemoval)
 	if err != nil {
 		return err
 	}
@@ -404,7 +400,7 @@ func followed(ctx context.Context, admin *adminapi.Client, change adminapi.Plugi
 		return nil
 	}
 	for begun := time.Now(); ; {
-		replicas, err := admin.Replicas(ctx)
+		replicas, err := adminapi.ListReplicas.Call(ctx, admin, adminapi.None{})
 		if err != nil {
 			return err
 		}
@@ -428,25 +424,21 @@ func followed(ctx context.Context, admin *adminapi.Client, change adminapi.Plugi
 	}
 }
 
-type pluginRestart struct {
-	Name string `arg:"" help:"The provider."`
-}
+type pluginRestart struct{ pluginName }
 
 // Run has a plugin go on in a new process, on the replica that is asked.
 func (c *pluginRestart) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	if err := admin.RestartPlugin(ctx, c.Name); err != nil {
+	if _, err := adminapi.RestartPlugin.Call(ctx, admin, adminapi.ProviderName{Provider: c.Name}); err != nil {
 		return err
 	}
 	return p.show(map[string]string{"restarted": c.Name}, []string{"restarted on this replica:", c.Name})
 }
 
-type pluginShow struct {
-	Name string `arg:"" help:"The provider."`
-}
+type pluginShow struct{ pluginName }
 
 // Run prints a plugin's condition on the replica that is asked, and what is in force.
 func (c *pluginShow) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	one, err := admin.Plugin(ctx, c.Name)
+	one, err := adminapi.ShowPlugin.Call(ctx, admin, adminapi.ProviderName{Provider: c.Name})
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func (p *program) testedThere(ctx context.Context, files map[string]string) (tes
 	if err != nil {
 		return testedPolicy{}, err
 	}
-	t, err := admin.TestPolicy(ctx, files)
+	t, err := adminapi.TestPolicy.Call(ctx, admin, adminapi.NewPolicy{Files: files})
 	tested := testedPolicy{Digest: t.Version, Rules: t.Rules, Gateway: true, Good: t.Good, Findings: t.Findings}
 	if t.Rules == "" {
 		tested.Rules = "own"

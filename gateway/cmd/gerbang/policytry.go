@@ -45,7 +45,7 @@ func (c *policyTry) Run(ctx context.Context, p *program, admin *adminapi.Client)
 	if wanted.Quote = json.RawMessage(c.Quote); c.Quote != "" && !json.Valid(wanted.Quote) {
 		return usage(errors.New("--quote is not JSON"))
 	}
-	answer, err := admin.TryPolicy(ctx, wanted)
+	answer, err := adminapi.TryPolicy.Call(ctx, admin, wanted)
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func (c *policyPush) Run(ctx context.Context, p *program, admin *adminapi.Client
 			return err
 		}
 	}
-	v, err := admin.PushPolicy(ctx, wanted)
+	v, err := adminapi.PushPolicy.Call(ctx, admin, wanted)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (c *policyPush) Run(ctx context.Context, p *program, admin *adminapi.Client
 		return p.show(pushed{PolicyVersion: v}, rows...)
 	}
 	a, took, err := p.activated(ctx, admin, c.Wait, func() (adminapi.PolicyActivation, error) {
-		return admin.ActivatePolicy(ctx, v.Version, adminapi.ActivatePolicy{Replaces: c.Replaces, Reason: c.Reason, Force: c.Force})
+		return adminapi.ActivatePolicy.Call(ctx, admin, adminapi.ActivatedPolicy{Version: v.Version, Wish: adminapi.Wish{Replaces: c.Replaces, Reason: c.Reason, Force: c.Force}})
 	})
 	if a.ActivationID != "" {
 		v.State = a.State
@@ -146,7 +146,7 @@ type policyList struct{}
 
 // Run prints the versions, the newest first.
 func (*policyList) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	versions, err := admin.Policies(ctx)
+	versions, err := adminapi.ListPolicies.Call(ctx, admin, adminapi.None{})
 	if err != nil {
 		return err
 	}
@@ -160,13 +160,13 @@ func (*policyList) Run(ctx context.Context, p *program, admin *adminapi.Client) 
 }
 
 type policyShow struct {
-	Version string `arg:"" optional:"" default:"active" help:"The beginning of a version; the one in force unless given."`
-	Export  string `placeholder:"DIR" help:"Write its files into a directory. Those of these names are replaced; a directory with other .rego files is refused, since a push would take them in."`
+	adminapi.PolicyName
+	Export string `placeholder:"DIR" help:"Write its files into a directory. Those of these names are replaced; a directory with other .rego files is refused, since a push would take them in."`
 }
 
 // Run prints a version, or writes its files.
 func (c *policyShow) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	v, err := admin.Policy(ctx, c.Version)
+	v, err := adminapi.ShowPolicy.Call(ctx, admin, c.PolicyName)
 	if err != nil {
 		return err
 	}
@@ -194,14 +194,11 @@ func sourceOf(v adminapi.PolicyVersion) policy.Source {
 	return source
 }
 
-type policyDiff struct {
-	A string `arg:"" help:"The beginning of a version, or active."`
-	B string `arg:"" help:"The beginning of another one, or active."`
-}
+type policyDiff struct{ adminapi.PolicyPair }
 
 // Run prints what the second version has differently from the first.
 func (c *policyDiff) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	diff, err := admin.PolicyDiff(ctx, c.A, c.B)
+	diff, err := adminapi.DiffPolicies.Call(ctx, admin, c.PolicyPair)
 	if err != nil {
 		return err
 	}
@@ -217,11 +214,8 @@ func (c *policyDiff) Run(ctx context.Context, p *program, admin *adminapi.Client
 }
 
 type policyActivate struct {
-	Version  string `arg:"" help:"The beginning of a version."`
-	Replaces string `placeholder:"VERSION" help:"Only if this version is in force."`
-	Reason   string `help:"Why; kept in the audit."`
-	Force    bool   `help:"Overrule that it does not fit the merchants and operations there are now, such as a tier in use that it has not."`
-	Wait     bool   `help:"Until every live replica runs it. The exit code is 5 where one does not within a minute."`
+	adminapi.ActivatedPolicy
+	Wait bool `help:"Until every live replica runs it. The exit code is 5 where one does not within a minute."`
 }
 
 // Validate wants flags that belong together.
@@ -237,7 +231,7 @@ func forcedFor(force bool, reason string) error {
 // Run activates the version.
 func (c *policyActivate) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	return p.showActivated(p.activated(ctx, admin, c.Wait, func() (adminapi.PolicyActivation, error) {
-		return admin.ActivatePolicy(ctx, c.Version, adminapi.ActivatePolicy{Replaces: c.Replaces, Reason: c.Reason, Force: c.Force})
+		return adminapi.ActivatePolicy.Call(ctx, admin, c.ActivatedPolicy)
 	}))
 }
 
@@ -260,13 +254,13 @@ func (c *policyRollback) Run(ctx context.Context, p *program, admin *adminapi.Cl
 		}
 	}
 	return p.showActivated(p.activated(ctx, admin, c.Wait, func() (adminapi.PolicyActivation, error) {
-		return admin.RollBackPolicy(ctx, adminapi.ActivatePolicy{Replaces: c.Replaces, Reason: c.Reason, Force: c.Force})
+		return adminapi.RollBackPolicy.Call(ctx, admin, adminapi.Wish{Replaces: c.Replaces, Reason: c.Reason, Force: c.Force})
 	}))
 }
 
 // inForce is the version in force.
 func inForce(ctx context.Context, admin *adminapi.Client) (string, error) {
-	versions, err := admin.Policies(ctx)
+	versions, err := adminapi.ListPolicies.Call(ctx, admin, adminapi.None{})
 	if err != nil {
 		return "", err
 	}
@@ -321,7 +315,7 @@ func (p *program) activated(
 		case <-tick.C:
 		}
 		var now adminapi.PolicyActivation
-		if now, failed = admin.PolicyActivation(ctx, a.ActivationID); failed == nil {
+		if now, failed = adminapi.ShowActivation.Call(ctx, admin, adminapi.ActivationID{Activation: a.ActivationID}); failed == nil {
 			a = now
 		}
 	}
@@ -383,7 +377,7 @@ type replicaList struct{}
 
 // Run prints the replicas, the oldest first.
 func (*replicaList) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	replicas, err := admin.Replicas(ctx)
+	replicas, err := adminapi.ListReplicas.Call(ctx, admin, adminapi.None{})
 	if err != nil {
 		return err
 	}

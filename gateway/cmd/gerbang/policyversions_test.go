@@ -75,7 +75,7 @@ func TestAPushReplacesWhatItBeganWith(t *testing.T) {
 			case r.Method == http.MethodGet:
 				_, _ = fmt.Fprintf(w, `{"success":true,"data":[{"version":"dddd","state":"pushed"},{"version":%q,"state":"active"}]}`, inForce)
 			case strings.HasSuffix(r.URL.Path, "/activate"):
-				var wanted adminapi.ActivatePolicy
+				var wanted adminapi.Wish
 				if err := json.NewDecoder(r.Body).Decode(&wanted); err != nil {
 					t.Error(err)
 				}

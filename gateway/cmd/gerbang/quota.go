@@ -12,14 +12,11 @@ type quotaCommands struct {
 	Show quotaShow `cmd:"" help:"Show how much of its quotas a merchant has used this month."`
 }
 
-type quotaShow struct {
-	Merchant string `arg:"" help:"The merchant's id."`
-	Mode     string `enum:"live,test" default:"live" help:"live or test (${default})."`
-}
+type quotaShow struct{ adminapi.InMode }
 
 // Run prints a row for each quota.
 func (c *quotaShow) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	stand, err := admin.Quotas(ctx, c.Merchant, c.Mode)
+	stand, err := adminapi.ShowQuotas.Call(ctx, admin, c.InMode)
 	if err != nil {
 		return err
 	}

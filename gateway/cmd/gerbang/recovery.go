@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
@@ -13,13 +12,11 @@ type recoveryCommands struct {
 	Open recoveryOpen `cmd:"" help:"Let all gateways of the restored database move money again."`
 }
 
-type recoveryShow struct {
-	Since time.Time `placeholder:"TIME" help:"Ask for what is later than this, such as 2026-01-02T15:04:05Z; the last trace of a gateway in the backup unless given."`
-}
+type recoveryShow struct{ adminapi.RecoveryQuery }
 
 // Run prints a row for each movement of money that a provider lists.
 func (c *recoveryShow) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	found, err := admin.Recovery(ctx, c.Since)
+	found, err := adminapi.ShowRecovery.Call(ctx, admin, c.RecoveryQuery)
 	if err != nil {
 		return err
 	}
@@ -43,7 +40,7 @@ func (c *recoveryShow) Run(ctx context.Context, p *program, admin *adminapi.Clie
 }
 
 type recoveryOpen struct {
-	Reason string `required:"" help:"What was found; kept in the audit of platform."`
+	adminapi.RecoveryOpening
 	confirmed
 }
 
@@ -52,7 +49,7 @@ func (c *recoveryOpen) Run(ctx context.Context, p *program, admin *adminapi.Clie
 	if err := c.confirm(p, "Let every gateway of this database move money again"); err != nil {
 		return err
 	}
-	if err := admin.OpenRecovery(ctx, c.Reason); err != nil {
+	if _, err := adminapi.OpenRecovery.Call(ctx, admin, c.RecoveryOpening); err != nil {
 		return err
 	}
 	return p.show(map[string]bool{"open": true}, []string{"Money moves again, on every gateway of this database within a second."})

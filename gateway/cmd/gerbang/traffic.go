@@ -12,7 +12,7 @@ type trafficCommand struct{}
 
 // Run prints what was decided by operation, what was refused, and how the replica answered.
 func (*trafficCommand) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	t, err := admin.Traffic(ctx)
+	t, err := adminapi.ShowTraffic.Call(ctx, admin, adminapi.None{})
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ type waitingCommand struct{}
 
 // Run prints a row for each thing that waits, with the command that decides it.
 func (*waitingCommand) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	all, err := admin.AllWaiting(ctx)
+	all, err := adminapi.ListWaiting.Call(ctx, admin, adminapi.None{})
 	if err != nil {
 		return err
 	}
@@ -73,13 +73,11 @@ func shellWord(text string) string {
 	return text
 }
 
-type pluginConfirm struct {
-	Approval string `arg:"" help:"The approval's id, as gerbang waiting shows it."`
-}
+type pluginConfirm struct{ adminapi.ApprovalID }
 
 // Run confirms what another operator approved.
 func (c *pluginConfirm) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	approved, err := admin.ConfirmPlugin(ctx, c.Approval)
+	approved, err := adminapi.ConfirmPlugin.Call(ctx, admin, c.ApprovalID)
 	if err != nil {
 		return err
 	}

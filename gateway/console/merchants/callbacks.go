@@ -15,12 +15,12 @@ func (c *Console) callbacks(r *room) error {
 	if err != nil {
 		return err
 	}
-	filter := adminapi.CallbackFilter{Mode: string(r.Mode), State: r.Form("state"), Since: span.Since, Until: span.Until, After: span.After, Limit: pageOf}
-	list, err := r.admin.Callbacks(r.Request.Context(), r.id(), filter)
+	filter := adminapi.CallbackFilter{Merchant: r.id(), Mode: string(r.Mode), State: r.Form("state"), Since: span.Since, Until: span.Until, After: span.After, Limit: pageOf}
+	list, err := adminapi.ListCallbacks.Call(r.Request.Context(), r.admin, filter)
 	if err != nil {
 		return err
 	}
-	merchant, err := r.admin.Merchant(r.Request.Context(), r.id())
+	merchant, err := adminapi.ShowMerchant.Call(r.Request.Context(), r.admin, adminapi.MerchantID{Merchant: r.id()})
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func setupOf(m adminapi.Merchant, mode string) adminapi.CallbackSetup {
 }
 
 func (c *Console) callback(r *room) error {
-	callback, err := r.admin.Callback(r.Request.Context(), r.id(), string(r.Mode), r.Request.PathValue("event"))
+	callback, err := adminapi.ShowCallback.Call(r.Request.Context(), r.admin, adminapi.CallbackID{Merchant: r.id(), Mode: string(r.Mode), Event: r.Request.PathValue("event")})
 	if err != nil {
 		return err
 	}
@@ -51,14 +51,14 @@ func (c *Console) callback(r *room) error {
 
 func (c *Console) resend(r *room) error {
 	event := r.Request.PathValue("event")
-	if _, err := r.admin.ResendCallbacks(r.Request.Context(), r.id(), adminapi.ResendOrder{Mode: string(r.Mode), EventID: event}); err != nil {
+	if _, err := adminapi.ResendCallbacks.Call(r.Request.Context(), r.admin, adminapi.ResendOrder{Merchant: r.id(), Mode: string(r.Mode), EventID: event}); err != nil {
 		return err
 	}
 	return r.Go(r.Path("/callbacks/"+url.PathEscape(event)), "It is sent again, under the same id. Reload the page to see what came of it.")
 }
 
 func (c *Console) testCallback(r *room) error {
-	sent, err := r.admin.TestCallback(r.Request.Context(), r.id(), adminapi.TestOrder{Mode: string(r.Mode), URL: r.Form("url")})
+	sent, err := adminapi.TestCallback.Call(r.Request.Context(), r.admin, adminapi.TestOrder{Merchant: r.id(), Mode: string(r.Mode), URL: r.Form("url")})
 	if err != nil {
 		return err
 	}
@@ -66,14 +66,14 @@ func (c *Console) testCallback(r *room) error {
 }
 
 func (c *Console) setURL(r *room) error {
-	if _, err := r.admin.SetCallbackURL(r.Request.Context(), r.id(), string(r.Mode), r.Form("url")); err != nil {
+	if _, err := adminapi.SetCallbackURL.Call(r.Request.Context(), r.admin, adminapi.CallbackURL{Merchant: r.id(), Mode: string(r.Mode), URL: new(r.Form("url"))}); err != nil {
 		return err
 	}
 	return r.Go(r.Path("/callbacks"), "The default URL is changed. A request that names a URL of its own keeps it.")
 }
 
 func (c *Console) changeSecret(r *room) error {
-	changed, err := r.admin.ChangeCallbackSecret(r.Request.Context(), r.id(), adminapi.SecretChange{Mode: string(r.Mode), Action: r.Form("action")})
+	changed, err := adminapi.ChangeCallbackSecret.Call(r.Request.Context(), r.admin, adminapi.SecretChange{Merchant: r.id(), Mode: string(r.Mode), Action: r.Form("action")})
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ type offer struct {
 }
 
 func (c *Console) connections(r *room) error {
-	merchant, err := r.admin.Merchant(r.Request.Context(), r.id())
+	merchant, err := adminapi.ShowMerchant.Call(r.Request.Context(), r.admin, adminapi.MerchantID{Merchant: r.id()})
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (c *Console) setConnection(r *room) error {
 	if err != nil {
 		return err
 	}
-	stored, err := r.admin.SetConnection(r.Request.Context(), r.id(), m.Name, adminapi.ConnectionSpec{Mode: string(r.Mode), Credentials: credentials})
+	stored, err := adminapi.SetConnection.Call(r.Request.Context(), r.admin, adminapi.ConnectionSpec{Merchant: r.id(), Provider: m.Name, Mode: string(r.Mode), Credentials: credentials})
 	if err != nil {
 		return err
 	}

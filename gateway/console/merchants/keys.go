@@ -16,7 +16,7 @@ type listedKey struct {
 }
 
 func (c *Console) keys(r *room) error {
-	merchant, err := r.admin.Merchant(r.Request.Context(), r.id())
+	merchant, err := adminapi.ShowMerchant.Call(r.Request.Context(), r.admin, adminapi.MerchantID{Merchant: r.id()})
 	if err != nil {
 		return err
 	}
@@ -51,8 +51,9 @@ func (c *Console) createKey(r *room) error {
 	if err := r.Request.ParseForm(); err != nil {
 		return err
 	}
-	created, err := r.admin.CreateKey(r.Request.Context(), r.id(), adminapi.NewKey{
-		Mode: string(r.Mode), Scopes: r.Request.PostForm["scope"],
+	created, err := adminapi.CreateKey.Call(r.Request.Context(), r.admin, adminapi.NewKey{
+		Merchant: r.id(),
+		Mode:     string(r.Mode), Scopes: r.Request.PostForm["scope"],
 		IPs: strings.FieldsFunc(r.Form("ips"), func(c rune) bool { return c == ',' || c == '\n' || c == ' ' || c == '\r' }),
 	})
 	if err != nil {
@@ -71,7 +72,7 @@ func (c *Console) askRotation(r *room) error {
 
 // ownKey refuses a key of the other mode: what a page of test mode does is about test keys.
 func (r *room) ownKey() error {
-	merchant, err := r.admin.Merchant(r.Request.Context(), r.id())
+	merchant, err := adminapi.ShowMerchant.Call(r.Request.Context(), r.admin, adminapi.MerchantID{Merchant: r.id()})
 	if err != nil {
 		return err
 	}
@@ -85,7 +86,7 @@ func (c *Console) rotateKey(r *room) error {
 	if err := r.ownKey(); err != nil {
 		return err
 	}
-	created, err := r.admin.RotateKey(r.Request.Context(), r.id(), r.Request.PathValue("key"), adminapi.Rotation{Overlap: r.Form("overlap")})
+	created, err := adminapi.RotateKey.Call(r.Request.Context(), r.admin, adminapi.KeyRotation{Merchant: r.id(), Key: r.Request.PathValue("key"), Overlap: r.Form("overlap")})
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func (c *Console) revokeKey(r *room) error {
 	if err := r.ownKey(); err != nil {
 		return err
 	}
-	if _, err := r.admin.RevokeKey(r.Request.Context(), r.id(), r.Request.PathValue("key"), r.Form("reason")); err != nil {
+	if _, err := adminapi.RevokeKey.Call(r.Request.Context(), r.admin, adminapi.KeyRevocation{Merchant: r.id(), Key: r.Request.PathValue("key"), Reason: r.Form("reason")}); err != nil {
 		return err
 	}
 	return r.Go(r.Path("/keys"), "The key is revoked.")

@@ -76,8 +76,9 @@ func (c *Console) audit(r *room) error {
 	if err != nil {
 		return err
 	}
-	entries, err := r.admin.Audit(r.Request.Context(), r.id(), adminapi.AuditFilter{
-		Since: span.Since, Until: span.Until, After: span.After, Action: r.Form("action"), Limit: pageOf,
+	entries, err := adminapi.ListAudit.Call(r.Request.Context(), r.admin, adminapi.AuditFilter{
+		Merchant: r.id(),
+		Since:    span.Since, Until: span.Until, After: span.After, Action: r.Form("action"), Limit: pageOf,
 	})
 	if err != nil {
 		return err

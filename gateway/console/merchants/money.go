@@ -16,12 +16,12 @@ func (c *Console) balance(r *room) error {
 	if err != nil {
 		return err
 	}
-	balance, err := r.admin.Balance(r.Request.Context(), r.id(), string(r.Mode), time.Time{})
+	balance, err := adminapi.ShowBalance.Call(r.Request.Context(), r.admin, adminapi.BalanceQuery{Merchant: r.id(), Mode: string(r.Mode)})
 	if err != nil {
 		return err
 	}
 	filter.Limit, filter.After = pageOf, r.Form("after")
-	statement, err := r.admin.AccountStatement(r.Request.Context(), r.id(), filter)
+	statement, err := adminapi.ListAccountStatement.Call(r.Request.Context(), r.admin, filter)
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (c *Console) balance(r *room) error {
 
 // statementFilter is a statement's span: the last 31 days unless it is given.
 func (c *Console) statementFilter(r *room) (adminapi.AccountStatementFilter, error) {
-	filter := adminapi.AccountStatementFilter{Mode: string(r.Mode), From: c.deps.Now().Add(-prefixSpan)}
+	filter := adminapi.AccountStatementFilter{Merchant: r.id(), Mode: string(r.Mode), From: c.deps.Now().Add(-prefixSpan)}
 	if text := r.Form("from"); text != "" {
 		from, err := c.day(text, 0)
 		if err != nil {
@@ -62,7 +62,7 @@ func (c *Console) statementCSV(r *room) error {
 		return err
 	}
 	filter.Limit = adminapi.MostListed
-	page, err := r.admin.AccountStatement(r.Request.Context(), r.id(), filter)
+	page, err := adminapi.ListAccountStatement.Call(r.Request.Context(), r.admin, filter)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (c *Console) statementCSV(r *room) error {
 			break
 		}
 		filter.After = page.Next
-		if page, err = r.admin.AccountStatement(r.Request.Context(), r.id(), filter); err != nil {
+		if page, err = adminapi.ListAccountStatement.Call(r.Request.Context(), r.admin, filter); err != nil {
 			// The head is out: the cut is said in the last line.
 			_ = out.Write([]string{"incomplete: " + strconv.Quote(err.Error())})
 			break

@@ -188,7 +188,7 @@ func (c *Console) movement(r *room) error {
 	if err != nil {
 		return err
 	}
-	whole, err := r.admin.Movement(r.Request.Context(), id.String())
+	whole, err := adminapi.ShowMovement.Call(r.Request.Context(), r.admin, adminapi.MovementID{Movement: id.String()})
 	if err != nil {
 		return err
 	}
@@ -246,20 +246,20 @@ func pretty(text json.RawMessage) string {
 // overview is the first page.
 func (c *Console) overview(r *room) error {
 	ctx := r.Request.Context()
-	quotas, err := r.admin.Quotas(ctx, r.id(), string(r.Mode))
+	quotas, err := adminapi.ShowQuotas.Call(ctx, r.admin, adminapi.InMode{Merchant: r.id(), Mode: string(r.Mode)})
 	if err != nil {
 		return err
 	}
 	shown := map[string]any{"Room": r, "Quotas": quotas, "API": c.config.APIURL}
 	if r.Member.Role.May(tenants.MayMoney) {
-		balance, err := r.admin.Balance(ctx, r.id(), string(r.Mode), time.Time{})
+		balance, err := adminapi.ShowBalance.Call(ctx, r.admin, adminapi.BalanceQuery{Merchant: r.id(), Mode: string(r.Mode)})
 		if err != nil {
 			return err
 		}
 		shown["Balance"] = balance
 	}
 	for name, state := range map[string]movement.CallbackState{"Waiting": movement.CallbackWaiting, "Dead": movement.CallbackDead} {
-		callbacks, err := r.admin.Callbacks(ctx, r.id(), adminapi.CallbackFilter{Mode: string(r.Mode), State: string(state), Limit: pageOf})
+		callbacks, err := adminapi.ListCallbacks.Call(ctx, r.admin, adminapi.CallbackFilter{Merchant: r.id(), Mode: string(r.Mode), State: string(state), Limit: pageOf})
 		if err != nil {
 			return err
 		}

@@ -64,7 +64,7 @@ var refusals = map[string]bool{
 // with what refused them, and what was admitted by operation. Below stand single requests
 // that were refused or failed.
 func (c *Console) requests(r *room) error {
-	found, err := r.admin.Requests(r.Request.Context(), r.id(), string(r.Mode))
+	found, err := adminapi.ListRequests.Call(r.Request.Context(), r.admin, adminapi.InMode{Merchant: r.id(), Mode: string(r.Mode)})
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (c *Console) requests(r *room) error {
 		rows[i] = counted{of, whyOf(of.Rule, of.Reason, of.Limit)}
 	}
 	after := r.Form("after")
-	refused, err := r.admin.Refusals(r.Request.Context(), r.id(), string(r.Mode), after, pageOf)
+	refused, err := adminapi.ListRefusals.Call(r.Request.Context(), r.admin, adminapi.RefusalFilter{Merchant: r.id(), Mode: string(r.Mode), After: after, Limit: pageOf})
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (c *Console) requests(r *room) error {
 
 // request shows what was decided on one of this merchant's requests.
 func (c *Console) request(r *room) error {
-	found, err := r.admin.FindOf(r.Request.Context(), r.id(), string(r.Mode), r.Request.PathValue("decision"))
+	found, err := adminapi.FindOf.Call(r.Request.Context(), r.admin, adminapi.SearchOf{Merchant: r.id(), Mode: string(r.Mode), ID: r.Request.PathValue("decision")})
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (c *Console) request(r *room) error {
 // decided leads to the movement that a request has made, or to what was decided on one
 // that has made none: nowhere where there is neither.
 func (c *Console) decided(r *room, id string) (string, error) {
-	found, err := r.admin.FindOf(r.Request.Context(), r.id(), string(r.Mode), id)
+	found, err := adminapi.FindOf.Call(r.Request.Context(), r.admin, adminapi.SearchOf{Merchant: r.id(), Mode: string(r.Mode), ID: id})
 	switch {
 	case err != nil:
 		return "", err

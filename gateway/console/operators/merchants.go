@@ -15,7 +15,7 @@ const pageOf = 50
 var modes = []tenants.Mode{tenants.Live, tenants.Test}
 
 func (c *Console) merchants(r *room) error {
-	list, err := r.admin.Merchants(r.Request.Context(), r.Form("after"), pageOf)
+	list, err := adminapi.ListMerchants.Call(r.Request.Context(), r.admin, adminapi.MerchantFilter{After: r.Form("after"), Limit: pageOf})
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (c *Console) createMerchant(r *room) error {
 	if zone := r.Form("time_zone"); zone != "" {
 		labels["time_zone"] = zone
 	}
-	made, err := r.admin.CreateMerchant(r.Request.Context(), adminapi.NewMerchant{Name: r.Form("name"), Tier: r.Form("tier"), Labels: labels})
+	made, err := adminapi.CreateMerchant.Call(r.Request.Context(), r.admin, adminapi.NewMerchant{Name: r.Form("name"), Tier: r.Form("tier"), Labels: labels})
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ type shownSecret struct{ Text, Secret string }
 
 func (c *Console) merchant(r *room) error {
 	ctx, id := r.Request.Context(), r.named("merchant")
-	merchant, err := r.admin.Merchant(ctx, id)
+	merchant, err := adminapi.ShowMerchant.Call(ctx, r.admin, adminapi.MerchantID{Merchant: id})
 	if err != nil {
 		return err
 	}
@@ -66,11 +66,11 @@ func (c *Console) merchant(r *room) error {
 	balances := map[string]adminapi.Balance{}
 	for _, mode := range modes {
 		if id != string(tenants.Platform) {
-			if quotas[string(mode)], err = r.admin.Quotas(ctx, id, string(mode)); err != nil {
+			if quotas[string(mode)], err = adminapi.ShowQuotas.Call(ctx, r.admin, adminapi.InMode{Merchant: id, Mode: string(mode)}); err != nil {
 				return err
 			}
 		}
-		if balances[string(mode)], err = r.admin.Balance(ctx, id, string(mode), noTime); err != nil {
+		if balances[string(mode)], err = adminapi.ShowBalance.Call(ctx, r.admin, adminapi.BalanceQuery{Merchant: id, Mode: string(mode)}); err != nil {
 			return err
 		}
 	}
@@ -90,17 +90,17 @@ func limitNames(quotas map[string]adminapi.Quotas) []string {
 }
 
 func (c *Console) suspend(r *room) error {
-	_, err := r.admin.Suspend(r.Request.Context(), r.named("merchant"), r.Form("reason"))
+	_, err := adminapi.SuspendMerchant.Call(r.Request.Context(), r.admin, adminapi.StatusChange{Merchant: r.named("merchant"), Reason: r.Form("reason")})
 	return r.did(err, merchantPath(r.named("merchant"), ""), "The merchant is suspended. What was begun goes on.")
 }
 
 func (c *Console) resume(r *room) error {
-	_, err := r.admin.Resume(r.Request.Context(), r.named("merchant"), r.Form("reason"))
+	_, err := adminapi.ResumeMerchant.Call(r.Request.Context(), r.admin, adminapi.StatusChange{Merchant: r.named("merchant"), Reason: r.Form("reason")})
 	return r.did(err, merchantPath(r.named("merchant"), ""), "The merchant is active again.")
 }
 
 func (c *Console) setTier(r *room) error {
-	_, err := r.admin.SetTier(r.Request.Context(), r.named("merchant"), adminapi.TierChange{Tier: r.Form("tier"), Reason: r.Form("reason")})
+	_, err := adminapi.SetTier.Call(r.Request.Context(), r.admin, adminapi.TierChange{Merchant: r.named("merchant"), Tier: r.Form("tier"), Reason: r.Form("reason")})
 	return r.did(err, merchantPath(r.named("merchant"), ""), "The tier is changed.")
 }
 
@@ -110,7 +110,7 @@ func (c *Console) setLabel(r *room) error {
 	if r.Form("action") != "remove" {
 		value = new(r.Form("value"))
 	}
-	_, err := r.admin.SetLabels(r.Request.Context(), r.named("merchant"), adminapi.LabelChange{Labels: map[string]*string{r.Form("name"): value}, Reason: r.Form("reason")})
+	_, err := adminapi.SetLabels.Call(r.Request.Context(), r.admin, adminapi.LabelChange{Merchant: r.named("merchant"), Labels: map[string]*string{r.Form("name"): value}, Reason: r.Form("reason")})
 	return r.did(err, merchantPath(r.named("merchant"), ""), "The labels are changed.")
 }
 
@@ -137,19 +137,20 @@ func (c *Console) setLimit(r *room) error {
 	if burst != nil {
 		limit.Burst = *burst
 	}
-	_, err = r.admin.SetLimits(r.Request.Context(), r.named("merchant"), adminapi.LimitChange{
-		Limits: []adminapi.NewLimit{limit}, For: r.Form("for"), Reason: r.Form("reason"),
+	_, err = adminapi.SetLimits.Call(r.Request.Context(), r.admin, adminapi.LimitChange{
+		Merchant: r.named("merchant"),
+		Limits:   []adminapi.NewLimit{limit}, For: r.Form("for"), Reason: r.Form("reason"),
 	})
 	return r.did(err, merchantPath(r.named("merchant"), ""), "The limit is set.")
 }
 
 func (c *Console) removeLimit(r *room) error {
-	_, err := r.admin.RemoveLimit(r.Request.Context(), r.named("merchant"), r.named("limit"), r.Form("reason"))
+	_, err := adminapi.RemoveLimit.Call(r.Request.Context(), r.admin, adminapi.LimitRemoval{Merchant: r.named("merchant"), Name: r.named("limit"), Reason: r.Form("reason")})
 	return r.did(err, merchantPath(r.named("merchant"), ""), "The limit is removed: the policy's holds again.")
 }
 
 func (c *Console) revokeKey(r *room) error {
-	_, err := r.admin.RevokeKey(r.Request.Context(), r.named("merchant"), r.named("key"), r.Form("reason"))
+	_, err := adminapi.RevokeKey.Call(r.Request.Context(), r.admin, adminapi.KeyRevocation{Merchant: r.named("merchant"), Key: r.named("key"), Reason: r.Form("reason")})
 	return r.did(err, merchantPath(r.named("merchant"), ""), "The key is revoked.")
 }
 
@@ -162,8 +163,9 @@ func (c *Console) callbacks(r *room) error {
 	if err != nil {
 		return err
 	}
-	list, err := r.admin.Callbacks(r.Request.Context(), r.named("merchant"), adminapi.CallbackFilter{
-		Mode: mode, State: state, Since: span.Since, Until: span.Until, After: span.After, Limit: pageOf,
+	list, err := adminapi.ListCallbacks.Call(r.Request.Context(), r.admin, adminapi.CallbackFilter{
+		Merchant: r.named("merchant"),
+		Mode:     mode, State: state, Since: span.Since, Until: span.Until, After: span.After, Limit: pageOf,
 	})
 	if err != nil {
 		return err

@@ -22,12 +22,13 @@ func (c *Console) money(r *room) error {
 	if mode == "" {
 		mode = string(tenants.Live)
 	}
-	balance, err := r.admin.Balance(ctx, id, mode, noTime)
+	balance, err := adminapi.ShowBalance.Call(ctx, r.admin, adminapi.BalanceQuery{Merchant: id, Mode: mode})
 	if err != nil {
 		return err
 	}
-	statement, err := r.admin.AccountStatement(ctx, id, adminapi.AccountStatementFilter{
-		Mode: mode, From: c.deps.Now().Add(-statementSpan), After: r.Form("after"), Limit: pageOf,
+	statement, err := adminapi.ListAccountStatement.Call(ctx, r.admin, adminapi.AccountStatementFilter{
+		Merchant: id,
+		Mode:     mode, From: c.deps.Now().Add(-statementSpan), After: r.Form("after"), Limit: pageOf,
 	})
 	if err != nil {
 		return err
@@ -48,16 +49,16 @@ func (c *Console) adjust(r *room) error {
 		return fault.Invalid("amount", "is required")
 	}
 	id := r.named("merchant")
-	wanted := adminapi.NewAdjustment{Mode: r.Form("mode"), Amount: money.Amount(*amount), Reason: r.Form("reason"), Reference: r.Form("reference")}
-	change := r.admin.Credit
+	wanted := adminapi.NewAdjustment{Merchant: id, Mode: r.Form("mode"), Amount: money.Amount(*amount), Reason: r.Form("reason"), Reference: r.Form("reference")}
+	change := adminapi.Credit
 	switch r.Form("kind") {
 	case "credit":
 	case "debit":
-		change = r.admin.Debit
+		change = adminapi.Debit
 	default:
 		return fault.Invalid("kind", "must be credit or debit")
 	}
-	made, err := change(r.Request.Context(), id, wanted)
+	made, err := change.Call(r.Request.Context(), r.admin, wanted)
 	switch {
 	case err != nil:
 		return err
@@ -73,9 +74,9 @@ func (c *Console) adjust(r *room) error {
 func (c *Console) decide(r *room) error {
 	key := adminapi.AdjustmentKey{MerchantID: r.Form("merchant"), Mode: r.Form("mode"), Reference: r.Form("reference")}
 	if r.Form("decision") == "approve" {
-		_, err := r.admin.Approve(r.Request.Context(), key)
+		_, err := adminapi.ApproveAdjustment.Call(r.Request.Context(), r.admin, key)
 		return r.did(err, "/waiting", "It is approved and posted.")
 	}
-	_, err := r.admin.Reject(r.Request.Context(), key)
+	_, err := adminapi.RejectAdjustment.Call(r.Request.Context(), r.admin, key)
 	return r.did(err, "/waiting", "It is rejected.")
 }

@@ -12,7 +12,7 @@ func movementPath(id string) string { return "/movements/" + url.PathEscape(id) 
 
 // movement is everything about one movement.
 func (c *Console) movement(r *room) error {
-	m, err := r.admin.Movement(r.Request.Context(), r.named("movement"))
+	m, err := adminapi.ShowMovement.Call(r.Request.Context(), r.admin, adminapi.MovementID{Movement: r.named("movement")})
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func pretty(text json.RawMessage) string {
 
 func (c *Console) override(r *room) error {
 	id := r.named("movement")
-	done, err := r.admin.Override(r.Request.Context(), id, adminapi.NewOverride{As: r.Form("as"), Reason: r.Form("reason"), Alone: r.Form("alone") != ""})
+	done, err := adminapi.OverrideMovement.Call(r.Request.Context(), r.admin, adminapi.NewOverride{Movement: id, As: r.Form("as"), Reason: r.Form("reason"), Alone: r.Form("alone") != ""})
 	if err != nil {
 		return err
 	}
@@ -57,6 +57,6 @@ func (c *Console) override(r *room) error {
 }
 
 func (c *Console) resend(r *room) error {
-	_, err := r.admin.ResendCallbacks(r.Request.Context(), r.Form("merchant"), adminapi.ResendOrder{Mode: r.Form("mode"), EventID: r.named("event")})
+	_, err := adminapi.ResendCallbacks.Call(r.Request.Context(), r.admin, adminapi.ResendOrder{Merchant: r.Form("merchant"), Mode: r.Form("mode"), EventID: r.named("event")})
 	return r.did(err, movementPath(r.named("movement")), "The callback is sent again.")
 }

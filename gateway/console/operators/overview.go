@@ -1,7 +1,6 @@
 package operators
 
 import (
-	"context"
 	"net/url"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 // overview is the first page: what waits for a person, and whether all is well.
 func (c *Console) overview(r *room) error {
 	ctx := r.Request.Context()
-	all, err := r.admin.AllWaiting(ctx)
+	all, err := adminapi.ListWaiting.Call(ctx, r.admin, adminapi.None{})
 	if err != nil {
 		return err
 	}
@@ -21,11 +20,11 @@ func (c *Console) overview(r *room) error {
 	if err != nil {
 		return err
 	}
-	plugins, err := r.admin.Plugins(ctx)
+	plugins, err := adminapi.ListPlugins.Call(ctx, r.admin, adminapi.None{})
 	if err != nil {
 		return err
 	}
-	replicas, err := r.admin.Replicas(ctx)
+	replicas, err := adminapi.ListReplicas.Call(ctx, r.admin, adminapi.None{})
 	if err != nil {
 		return err
 	}
@@ -44,32 +43,32 @@ func (c *Console) find(r *room) error {
 	if r.Form("id") == "" {
 		return r.Show("find.html", r.T("Find"), map[string]any{"ID": "", "Days": findDays, "Place": placePath})
 	}
+	search := adminapi.Search{Scan: "false"}
 	if r.Form("scan") == "true" {
-		return c.showFound(r, r.admin.Find)
+		search.Scan = ""
 	}
-	return c.showFound(r, r.admin.FindByKey)
+	return c.showFound(r, search)
 }
 
 // trace shows what a refused request asked for, too. Reading that is in the merchant's
 // audit, so a link can't have somebody do it.
-func (c *Console) trace(r *room) error { return c.showFound(r, r.admin.FindTraced) }
+func (c *Console) trace(r *room) error { return c.showFound(r, adminapi.Search{Trace: true}) }
 
-func (c *Console) showFound(r *room, find func(context.Context, string, time.Time) (adminapi.FindResult, error)) error {
-	var since time.Time
+func (c *Console) showFound(r *room, search adminapi.Search) error {
 	if from := r.Form("from"); from != "" {
 		var err error
-		if since, err = time.ParseInLocation(time.DateOnly, from, c.zone()); err != nil {
+		if search.Since, err = time.ParseInLocation(time.DateOnly, from, c.zone()); err != nil {
 			return fault.Invalid("from", "must be a day like 2026-01-31")
 		}
 	}
-	id := r.Form("id")
-	found, err := find(r.Request.Context(), id, since)
+	search.ID = r.Form("id")
+	found, err := adminapi.Find.Call(r.Request.Context(), r.admin, search)
 	if err != nil {
 		return err
 	}
 	return r.Show("find.html", r.T("Find"), map[string]any{
-		"ID": id, "Days": findDays, "From": r.Form("from"), "Found": found, "Place": placePath,
-		"Scan": "/find?" + url.Values{"id": {id}, "from": {r.Form("from")}, "scan": {"true"}}.Encode(),
+		"ID": search.ID, "Days": findDays, "From": r.Form("from"), "Found": found, "Place": placePath,
+		"Scan": "/find?" + url.Values{"id": {search.ID}, "from": {r.Form("from")}, "scan": {"true"}}.Encode(),
 	})
 }
 

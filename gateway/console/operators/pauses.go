@@ -10,7 +10,7 @@ func (c *Console) pauses(r *room) error {
 	if err != nil {
 		return err
 	}
-	plugins, err := r.admin.Plugins(r.Request.Context())
+	plugins, err := adminapi.ListPlugins.Call(r.Request.Context(), r.admin, adminapi.None{})
 	if err != nil {
 		return err
 	}

@@ -96,7 +96,7 @@ func (c *Console) createToken(r *room) error {
 
 func (c *Console) rotateToken(r *room) error {
 	made, err := adminapi.RotateOperatorToken.Call(r.Request.Context(), r.admin, adminapi.OperatorRotation{
-		Name: r.named("operator"), Rotation: adminapi.Rotation{Overlap: r.Form("overlap")},
+		Name: r.named("operator"), Overlap: r.Form("overlap"),
 	})
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func showToken(r *room, made adminapi.CreatedOperatorToken) error {
 
 func (c *Console) revokeToken(r *room) error {
 	_, err := adminapi.RevokeOperatorTokens.Call(r.Request.Context(), r.admin, adminapi.OperatorRevocation{
-		Name: r.named("operator"), Reason: adminapi.Reason{Reason: r.Form("reason")},
+		Name: r.named("operator"), Reason: r.Form("reason"),
 	})
 	return r.did(err, "/people", "All tokens of that name are revoked.")
 }

@@ -6,7 +6,7 @@ import (
 )
 
 func (c *Console) replicas(r *room) error {
-	list, err := r.admin.Replicas(r.Request.Context())
+	list, err := adminapi.ListReplicas.Call(r.Request.Context(), r.admin, adminapi.None{})
 	if err != nil {
 		return err
 	}
@@ -26,8 +26,9 @@ func (c *Console) auditOf(r *room, merchant, path string) error {
 		return err
 	}
 	asked := map[string]string{"operator": r.Form("operator"), "action": r.Form("action")}
-	entries, err := r.admin.Audit(r.Request.Context(), merchant, adminapi.AuditFilter{
-		Since: span.Since, Until: span.Until, After: span.After, Operator: asked["operator"], Action: asked["action"], Limit: pageOf,
+	entries, err := adminapi.ListAudit.Call(r.Request.Context(), r.admin, adminapi.AuditFilter{
+		Merchant: merchant,
+		Since:    span.Since, Until: span.Until, After: span.After, Operator: asked["operator"], Action: asked["action"], Limit: pageOf,
 	})
 	if err != nil {
 		return err

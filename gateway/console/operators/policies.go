@@ -12,7 +12,7 @@ import (
 func policyPath(version string) string { return "/policies/" + url.PathEscape(version) }
 
 func (c *Console) policies(r *room) error {
-	list, err := r.admin.Policies(r.Request.Context())
+	list, err := adminapi.ListPolicies.Call(r.Request.Context(), r.admin, adminapi.None{})
 	if err != nil {
 		return err
 	}
@@ -29,15 +29,15 @@ type file struct{ Name, Text string }
 
 // policy is a version with its files and what it would change.
 func (c *Console) policy(r *room) error {
-	version, err := r.admin.Policy(r.Request.Context(), r.named("version"))
+	version, err := adminapi.ShowPolicy.Call(r.Request.Context(), r.admin, adminapi.PolicyName{Version: r.named("version")})
 	if err != nil {
 		return err
 	}
-	active, err := r.admin.Policy(r.Request.Context(), inForce)
+	active, err := adminapi.ShowPolicy.Call(r.Request.Context(), r.admin, adminapi.PolicyName{Version: inForce})
 	if err != nil {
 		return err
 	}
-	differs, err := r.admin.PolicyDiff(r.Request.Context(), active.Version, version.Version)
+	differs, err := adminapi.DiffPolicies.Call(r.Request.Context(), r.admin, adminapi.PolicyPair{A: active.Version, B: version.Version})
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func changesOf(files map[string]string) []change {
 func short(version string) string { return version[:min(len(version), 12)] }
 
 func (c *Console) numbers(r *room) error {
-	active, err := r.admin.Policy(r.Request.Context(), inForce)
+	active, err := adminapi.ShowPolicy.Call(r.Request.Context(), r.admin, adminapi.PolicyName{Version: inForce})
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (c *Console) numbers(r *room) error {
 // push makes a version of the one that the form was made of, with other numbers or another
 // data.json. It is judged and kept; nothing comes into force.
 func (c *Console) push(r *room) error {
-	base, err := r.admin.Policy(r.Request.Context(), r.Form("base"))
+	base, err := adminapi.ShowPolicy.Call(r.Request.Context(), r.admin, adminapi.PolicyName{Version: r.Form("base")})
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (c *Console) push(r *room) error {
 	} else if base.Files[dataFile], err = withNumbers(base.Files[dataFile], r.Request.PostForm); err != nil {
 		return err
 	}
-	pushed, err := r.admin.PushPolicy(r.Request.Context(), adminapi.NewPolicy{Files: base.Files, Message: r.Form("message")})
+	pushed, err := adminapi.PushPolicy.Call(r.Request.Context(), r.admin, adminapi.NewPolicy{Files: base.Files, Message: r.Form("message")})
 	switch {
 	case err != nil:
 		return err
@@ -120,23 +120,23 @@ func (c *Console) push(r *room) error {
 	return r.Go(policyPath(pushed.Version), "The version is kept. Look at its impact, then activate it.")
 }
 
-func wishOf(r *room) adminapi.ActivatePolicy {
-	return adminapi.ActivatePolicy{Replaces: r.Form("replaces"), Reason: r.Form("reason"), Force: r.Form("force") != ""}
+func wishOf(r *room) adminapi.Wish {
+	return adminapi.Wish{Replaces: r.Form("replaces"), Reason: r.Form("reason"), Force: r.Form("force") != ""}
 }
 
 func (c *Console) activatePolicy(r *room) error {
-	begun, err := r.admin.ActivatePolicy(r.Request.Context(), r.named("version"), wishOf(r))
+	begun, err := adminapi.ActivatePolicy.Call(r.Request.Context(), r.admin, adminapi.ActivatedPolicy{Version: r.named("version"), Wish: wishOf(r)})
 	return r.did(err, "/activations/"+url.PathEscape(begun.ActivationID), "")
 }
 
 func (c *Console) rollBackPolicy(r *room) error {
-	begun, err := r.admin.RollBackPolicy(r.Request.Context(), wishOf(r))
+	begun, err := adminapi.RollBackPolicy.Call(r.Request.Context(), r.admin, wishOf(r))
 	return r.did(err, "/activations/"+url.PathEscape(begun.ActivationID), "")
 }
 
 // activation tells what became of an activation, until it is decided.
 func (c *Console) activation(r *room) error {
-	a, err := r.admin.PolicyActivation(r.Request.Context(), r.named("activation"))
+	a, err := adminapi.ShowActivation.Call(r.Request.Context(), r.admin, adminapi.ActivationID{Activation: r.named("activation")})
 	if err != nil {
 		return err
 	}

@@ -10,11 +10,11 @@ import (
 func providerPath(name string) string { return "/providers/" + url.PathEscape(name) }
 
 func (c *Console) providers(r *room) error {
-	plugins, err := r.admin.Plugins(r.Request.Context())
+	plugins, err := adminapi.ListPlugins.Call(r.Request.Context(), r.admin, adminapi.None{})
 	if err != nil {
 		return err
 	}
-	approvals, err := r.admin.PluginApprovals(r.Request.Context())
+	approvals, err := adminapi.ListApprovals.Call(r.Request.Context(), r.admin, adminapi.None{})
 	if err != nil {
 		return err
 	}
@@ -22,11 +22,11 @@ func (c *Console) providers(r *room) error {
 }
 
 func (c *Console) provider(r *room) error {
-	plugin, err := r.admin.Plugin(r.Request.Context(), r.named("provider"))
+	plugin, err := adminapi.ShowPlugin.Call(r.Request.Context(), r.admin, adminapi.ProviderName{Provider: r.named("provider")})
 	if err != nil {
 		return err
 	}
-	approvals, err := r.admin.PluginApprovals(r.Request.Context())
+	approvals, err := adminapi.ListApprovals.Call(r.Request.Context(), r.admin, adminapi.None{})
 	if err != nil {
 		return err
 	}
@@ -35,21 +35,21 @@ func (c *Console) provider(r *room) error {
 }
 
 func (c *Console) activateProvider(r *room) error {
-	_, err := r.admin.ActivatePlugin(r.Request.Context(), r.named("provider"), adminapi.ActivatePlugin{SHA256: r.Form("sha256"), ReplicaID: r.Form("replica")})
+	_, err := adminapi.ActivatePlugin.Call(r.Request.Context(), r.admin, adminapi.PluginActivation{Provider: r.named("provider"), SHA256: r.Form("sha256"), ReplicaID: r.Form("replica")})
 	return r.did(err, providerPath(r.named("provider")), "It is in force; the replicas follow within seconds.")
 }
 
 func (c *Console) rollBackProvider(r *room) error {
-	_, err := r.admin.RollBackPlugin(r.Request.Context(), r.named("provider"))
+	_, err := adminapi.RollBackPlugin.Call(r.Request.Context(), r.admin, adminapi.ProviderName{Provider: r.named("provider")})
 	return r.did(err, providerPath(r.named("provider")), "What was before is in force; the replicas follow within seconds.")
 }
 
 func (c *Console) restartProvider(r *room) error {
-	err := r.admin.RestartPlugin(r.Request.Context(), r.named("provider"))
+	_, err := adminapi.RestartPlugin.Call(r.Request.Context(), r.admin, adminapi.ProviderName{Provider: r.named("provider")})
 	return r.did(err, providerPath(r.named("provider")), "It runs in a new process on this replica.")
 }
 
 func (c *Console) removeProvider(r *room) error {
-	_, err := r.admin.RemovePlugin(r.Request.Context(), r.named("provider"), adminapi.PluginRemoval{})
+	_, err := adminapi.RemovePlugin.Call(r.Request.Context(), r.admin, adminapi.PluginRemoval{Provider: r.named("provider")})
 	return r.did(err, "/providers", "The provider is removed.")
 }

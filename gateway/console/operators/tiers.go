@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
 // inForce names the version of the policy that is in force.
@@ -16,7 +18,7 @@ const dataFile = "data.json"
 
 // tiersOf are the tiers that the policy in force has limits for.
 func tiersOf(r *room) ([]string, error) {
-	active, err := r.admin.Policy(r.Request.Context(), inForce)
+	active, err := adminapi.ShowPolicy.Call(r.Request.Context(), r.admin, adminapi.PolicyName{Version: inForce})
 	if err != nil {
 		return nil, err
 	}

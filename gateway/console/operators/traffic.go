@@ -31,7 +31,7 @@ type operationRow struct {
 
 // traffic shows what becomes of requests, anew every few seconds.
 func (c *Console) traffic(r *room) error {
-	t, err := r.admin.Traffic(r.Request.Context())
+	t, err := adminapi.ShowTraffic.Call(r.Request.Context(), r.admin, adminapi.None{})
 	if err != nil {
 		return err
 	}

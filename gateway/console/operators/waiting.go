@@ -9,7 +9,7 @@ import (
 // waiting is all that waits for a person. What the visitor has asked for is another
 // operator's to decide.
 func (c *Console) waiting(r *room) error {
-	all, err := r.admin.AllWaiting(r.Request.Context())
+	all, err := adminapi.ListWaiting.Call(r.Request.Context(), r.admin, adminapi.None{})
 	if err != nil {
 		return err
 	}
@@ -18,7 +18,7 @@ func (c *Console) waiting(r *room) error {
 
 // confirmOverride says the same as another operator.
 func (c *Console) confirmOverride(r *room) error {
-	done, err := r.admin.Override(r.Request.Context(), r.Form("movement"), adminapi.NewOverride{As: r.Form("as"), Reason: r.Form("reason")})
+	done, err := adminapi.OverrideMovement.Call(r.Request.Context(), r.admin, adminapi.NewOverride{Movement: r.Form("movement"), As: r.Form("as"), Reason: r.Form("reason")})
 	if err == nil && done.Waiting { // of one's own, or of another attempt than the one that was shown
 		return r.Go("/waiting", "It waits until another operator says the same.")
 	}
@@ -42,15 +42,16 @@ func (c *Console) confirmRefund(r *room) error {
 
 // confirmProvider confirms another operator's approval.
 func (c *Console) confirmProvider(r *room) error {
-	_, err := r.admin.ConfirmPlugin(r.Request.Context(), r.Form("approval"))
+	_, err := adminapi.ConfirmPlugin.Call(r.Request.Context(), r.admin, adminapi.ApprovalID{Approval: r.Form("approval")})
 	return r.did(err, "/waiting", "The approval is confirmed. It can be activated on the provider's page.")
 }
 
 func (c *Console) resolve(r *room) error {
-	return r.did(r.admin.ResolveException(r.Request.Context(), adminapi.Resolution{
+	_, err := adminapi.ResolveException.Call(r.Request.Context(), r.admin, adminapi.Resolution{
 		MerchantID: r.Form("merchant"), Mode: r.Form("mode"), Subject: r.Form("subject"), Reason: r.Form("reason"), FactID: r.Form("fact"),
 		Resolution: r.Form("resolution"),
-	}), "/waiting", "The exception is resolved.")
+	})
+	return r.did(err, "/waiting", "The exception is resolved.")
 }
 
 // statementLines are a merchant's lines that pay no collection.

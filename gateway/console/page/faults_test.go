@@ -25,7 +25,7 @@ func TestFaults(t *testing.T) {
 	}, page.Faults,
 		"The request is invalid:",
 		// Of the admin API's other files, which mostly refuse what operators ask.
-		"There is no such %s.", "must have 1 to 255 characters, without control characters", "must be a whole number from 1 to 1000",
+		"must be a time such as 2026-01-02T03:04:05Z", "There is no such %s.", "must have 1 to 255 characters, without control characters", "must be a whole number from 1 to 1000",
 		"must have at most 500 characters, without control characters",
 		// Of a callback's URL.
 		"must have at most %s characters, and has %s", "must be printable ASCII without spaces and backslashes; character %s is not",

@@ -29,7 +29,7 @@ func TestSecretRotationUnderTraffic(t *testing.T) {
 	phase := func(action string) (begun, done int, told string) {
 		t.Helper()
 		begun = len(box.All())
-		changed, err := p.Admin().ChangeCallbackSecret(t.Context(), s.MerchantID, adminapi.SecretChange{Mode: "test", Action: action})
+		changed, err := adminapi.ChangeCallbackSecret.Call(t.Context(), p.Admin(), adminapi.SecretChange{Merchant: s.MerchantID, Mode: "test", Action: action})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -205,7 +205,7 @@ func (w *outlet) connect(t testing.TB, credentials harness.Fields) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = w.Admin().SetConnection(t.Context(), w.MerchantID, "wallet2", adminapi.ConnectionSpec{Mode: "live", Credentials: text})
+	_, err = adminapi.SetConnection.Call(t.Context(), w.Admin(), adminapi.ConnectionSpec{Merchant: w.MerchantID, Provider: "wallet2", Mode: "live", Credentials: text})
 	return err
 }
 
@@ -333,7 +333,7 @@ func (w *outlet) assign(t testing.TB, payment string, c collectionData) (string,
 // usedOf is how much of the quota wallet2 a merchant has used.
 func usedOf(t testing.TB, s harness.Shop) int64 {
 	t.Helper()
-	stand, err := s.Admin().Quotas(t.Context(), s.MerchantID, s.Mode())
+	stand, err := adminapi.ShowQuotas.Call(t.Context(), s.Admin(), adminapi.InMode{Merchant: s.MerchantID, Mode: s.Mode()})
 	if err != nil {
 		t.Fatal(err)
 	}

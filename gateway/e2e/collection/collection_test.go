@@ -227,7 +227,7 @@ func (w *outlet) wantTransportErrors(t *testing.T) {
 func checkCollectionScopes(t *testing.T, w *outlet) {
 	t.Helper()
 	keyed := func(scope string) harness.Shop {
-		made, err := w.Admin().CreateKey(t.Context(), w.MerchantID, adminapi.NewKey{Mode: "live", Scopes: []string{scope}})
+		made, err := adminapi.CreateKey.Call(t.Context(), w.Admin(), adminapi.NewKey{Merchant: w.MerchantID, Mode: "live", Scopes: []string{scope}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -156,7 +156,7 @@ func checkBrokenReports(t *testing.T, p *harness.Program) {
 // outlet's reports.
 func (w *outlet) complained(t *testing.T, parts ...string) bool {
 	t.Helper()
-	list, err := w.Admin().Exceptions(t.Context())
+	list, err := adminapi.ListExceptions.Call(t.Context(), w.Admin(), adminapi.ExceptionFilter{Limit: adminapi.MostListed})
 	if err != nil {
 		t.Fatal(err)
 	}

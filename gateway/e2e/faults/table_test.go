@@ -389,7 +389,7 @@ func (s *town) operator(at harness.Addresses) *adminapi.Client {
 // listed are the exceptions that are open, by their ids: their reasons.
 func (s *town) listed(ctx context.Context) (open map[string]string, err error) {
 	open = map[string]string{}
-	exceptions, err := s.operator(s.at[0]).Exceptions(ctx)
+	exceptions, err := adminapi.ListExceptions.Call(ctx, s.operator(s.at[0]), adminapi.ExceptionFilter{Limit: adminapi.MostListed})
 	for _, x := range exceptions {
 		open[x.ID] = x.Reason
 	}
@@ -467,7 +467,7 @@ func (s *town) said(ctx context.Context, at harness.Addresses, old map[string]st
 		why, _, _ = strings.Cut(why, ": its times hold again in") // which counts down
 		words = append(words, "not ready"+why)
 	}
-	exceptions, err := s.operator(at).Exceptions(ctx)
+	exceptions, err := adminapi.ListExceptions.Call(ctx, s.operator(at), adminapi.ExceptionFilter{Limit: adminapi.MostListed})
 	if err != nil {
 		return words
 	}

@@ -53,7 +53,7 @@ func (p *Program) MovementOf(ctx context.Context, made Payment) (adminapi.Moveme
 	if !found {
 		return adminapi.Movement{}, fmt.Errorf("no checkout page: %q", made.CheckoutURL)
 	}
-	return p.Admin().Movement(ctx, id)
+	return adminapi.ShowMovement.Call(ctx, p.Admin(), adminapi.MovementID{Movement: id})
 }
 
 // AwaitClosedBreaker waits until a provider's plugin runs and calls are let
@@ -70,7 +70,7 @@ func (p *Program) AwaitClosedBreaker(t *testing.T, provider string) {
 // Plugin is a provider's plugin as an operator sees it.
 func (p *Program) Plugin(t *testing.T, provider string) (adminapi.Plugin, error) {
 	t.Helper()
-	plugins, err := p.Admin().Plugins(t.Context())
+	plugins, err := adminapi.ListPlugins.Call(t.Context(), p.Admin(), adminapi.None{})
 	at := slices.IndexFunc(plugins, func(one adminapi.Plugin) bool { return one.Provider == provider })
 	if err == nil && at < 0 {
 		err = fmt.Errorf("no plugin is %s", provider)
@@ -101,7 +101,7 @@ func (p *Program) WantSameMerchants(t *testing.T, before Document) {
 // NewMerchant makes a merchant whose secrets the log is searched for.
 func (p *Program) NewMerchant(t testing.TB) Merchant {
 	t.Helper()
-	made, err := p.Admin().CreateMerchant(t.Context(), adminapi.NewMerchant{Name: "Toko Pulsa", Tier: "scale"})
+	made, err := adminapi.CreateMerchant.Call(t.Context(), p.Admin(), adminapi.NewMerchant{Name: "Toko Pulsa", Tier: "scale"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func (s Shop) Mode() string {
 // WantCleanLedger has the operator's check prove the ledger.
 func (p *Program) WantCleanLedger(t testing.TB) {
 	t.Helper()
-	check, err := p.Admin().CheckLedger(t.Context(), true)
+	check, err := adminapi.CheckLedger.Call(t.Context(), p.Admin(), adminapi.LedgerScope{Full: true})
 	if err != nil || !check.OK {
 		t.Errorf("the ledger's check: %+v, %v", check, err)
 	}
@@ -138,7 +138,7 @@ func (p *Program) AwaitException(t testing.TB, within time.Duration, parts ...st
 	t.Helper()
 	var lines []string
 	if err := Until(within, func() bool {
-		all, err := p.Admin().Exceptions(t.Context())
+		all, err := adminapi.ListExceptions.Call(t.Context(), p.Admin(), adminapi.ExceptionFilter{Limit: adminapi.MostListed})
 		if err != nil {
 			t.Fatal(err)
 		}

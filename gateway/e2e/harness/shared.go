@@ -184,8 +184,8 @@ func NewMerchant(t testing.TB, p *Program, providers ...string) Merchant {
 		for _, provider := range providers {
 			p.ConnectDev(t, m.MerchantID, provider, mode, nil)
 		}
-		order := adminapi.NewAdjustment{Mode: mode, Amount: money.Amount(Opening), Reason: "to try orders with", Reference: uuid.NewString()}
-		if _, err := p.Admin().Credit(t.Context(), m.MerchantID, order); err != nil {
+		order := adminapi.NewAdjustment{Merchant: m.MerchantID, Mode: mode, Amount: money.Amount(Opening), Reason: "to try orders with", Reference: uuid.NewString()}
+		if _, err := adminapi.Credit.Call(t.Context(), p.Admin(), order); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -214,7 +214,7 @@ func (p *Program) ConnectDev(t testing.TB, merchantID, provider, mode string, se
 	if err != nil {
 		t.Fatal(err)
 	}
-	connection, err := p.Admin().SetConnection(t.Context(), merchantID, provider, adminapi.ConnectionSpec{Mode: mode, Credentials: credentials})
+	connection, err := adminapi.SetConnection.Call(t.Context(), p.Admin(), adminapi.ConnectionSpec{Merchant: merchantID, Provider: provider, Mode: mode, Credentials: credentials})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,8 @@ func newBuyer(t testing.TB, p *harness.Program, balance int64) harness.Shop {
 func credit(t testing.TB, s harness.Shop, amount int64) {
 	t.Helper()
 	order := adminapi.NewAdjustment{Mode: s.Mode(), Amount: money.Amount(amount), Reason: "for a test", Reference: uuid.NewString()}
-	if _, err := s.Admin().Credit(t.Context(), s.MerchantID, order); err != nil {
+	order.Merchant = s.MerchantID
+	if _, err := adminapi.Credit.Call(t.Context(), s.Admin(), order); err != nil {
 		t.Fatal(err)
 	}
 }

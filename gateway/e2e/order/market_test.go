@@ -176,15 +176,14 @@ func (m *market) adjust(ctx context.Context, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	for ctx.Err() == nil {
 		buyer := m.buyers[random.IntN(len(m.buyers))].MerchantID
-		order := adminapi.NewAdjustment{Mode: "live", Amount: money.Amount(1 + random.Int64N(50_000)), Reason: "beside the load", Reference: uuid.NewString()}
+		order := adminapi.NewAdjustment{Merchant: buyer, Mode: "live", Amount: money.Amount(1 + random.Int64N(50_000)), Reason: "beside the load", Reference: uuid.NewString()}
 		debit := random.IntN(2) == 0
 		for {
-			admin := m.now().Admin()
-			does := admin.Credit
+			does := adminapi.Credit
 			if debit {
-				does = admin.Debit
+				does = adminapi.Debit
 			}
-			_, err := does(context.WithoutCancel(ctx), buyer, order)
+			_, err := does.Call(context.WithoutCancel(ctx), m.now().Admin(), order)
 			failure, told := errors.AsType[*adminapi.Failure](err)
 			if err == nil {
 				m.posted(buyer, int64(order.Amount), debit)

@@ -174,7 +174,7 @@ func orIf(holds bool, text string) string {
 // platform is one of the platform's accounts at the provider.
 func platform(t testing.TB, s harness.Shop, account string) int64 {
 	t.Helper()
-	balance, err := s.Admin().Balance(t.Context(), "platform", s.Mode(), time.Time{})
+	balance, err := adminapi.ShowBalance.Call(t.Context(), s.Admin(), adminapi.BalanceQuery{Merchant: "platform", Mode: s.Mode()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -413,7 +413,7 @@ func checkOrderScopes(t *testing.T, p *harness.Program) {
 	for scope, may := range map[string][]string{
 		"read": {"/ppob/products", "/ppob/inquiry", "/ppob/status", "/balance"}, "order": {"/ppob/order"}, "collect": {},
 	} {
-		made, err := p.Admin().CreateKey(t.Context(), s.MerchantID, adminapi.NewKey{Mode: "live", Scopes: []string{scope}})
+		made, err := adminapi.CreateKey.Call(t.Context(), p.Admin(), adminapi.NewKey{Merchant: s.MerchantID, Mode: "live", Scopes: []string{scope}})
 		if err != nil {
 			t.Fatal(err)
 		}

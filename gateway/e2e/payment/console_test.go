@@ -30,12 +30,12 @@ func checkConsole(t *testing.T, p *harness.Program) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	harness.Await(t, harness.ActsWithin, "the suspension", func() bool { return answers() == fault.MerchantSuspended })
-	if _, err := p.Admin().Resume(t.Context(), s.MerchantID, "cleared"); err != nil {
+	if _, err := adminapi.ResumeMerchant.Call(t.Context(), p.Admin(), adminapi.StatusChange{Merchant: s.MerchantID, Reason: "cleared"}); err != nil {
 		t.Fatal(err)
 	}
 	harness.Await(t, harness.ActsWithin, "the resumption", func() bool { return answers() == "" })
 
-	merchant, err := p.Admin().Merchant(t.Context(), s.MerchantID)
+	merchant, err := adminapi.ShowMerchant.Call(t.Context(), p.Admin(), adminapi.MerchantID{Merchant: s.MerchantID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func checkConsole(t *testing.T, p *harness.Program) {
 	harness.Await(t, harness.ActsWithin, "the new key", func() bool {
 		return rotated.Ask(t, "/payments/status", harness.Fields{"external_id": made.ExternalID}).Success
 	})
-	if _, err := p.Admin().RevokeKey(t.Context(), s.MerchantID, old, "leaked"); err != nil {
+	if _, err := adminapi.RevokeKey.Call(t.Context(), p.Admin(), adminapi.KeyRevocation{Merchant: s.MerchantID, Key: old, Reason: "leaked"}); err != nil {
 		t.Fatal(err)
 	}
 	revoked := time.Now()
@@ -80,7 +80,7 @@ func checkConsole(t *testing.T, p *harness.Program) {
 
 func wantAudit(t *testing.T, p *harness.Program, merchant string, actions ...string) {
 	t.Helper()
-	entries, err := p.Admin().Audit(t.Context(), merchant, adminapi.AuditFilter{})
+	entries, err := adminapi.ListAudit.Call(t.Context(), p.Admin(), adminapi.AuditFilter{Merchant: merchant})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func wantAudit(t *testing.T, p *harness.Program, merchant string, actions ...str
 func checkHistory(t *testing.T, p *harness.Program, made harness.Payment) {
 	t.Helper()
 	id := made.CheckoutURL[strings.LastIndex(made.CheckoutURL, "/")+1:]
-	m, err := p.Admin().Movement(t.Context(), id)
+	m, err := adminapi.ShowMovement.Call(t.Context(), p.Admin(), adminapi.MovementID{Movement: id})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func checkHistory(t *testing.T, p *harness.Program, made harness.Payment) {
 	for by, name := range map[string]string{
 		"request_id": m.RequestID, "decision_id": m.DecisionID, "reference": m.Reference, "provider_reference": m.ProviderReference, "id": id,
 	} {
-		found, err := p.Admin().Find(t.Context(), name, time.Time{})
+		found, err := adminapi.Find.Call(t.Context(), p.Admin(), adminapi.Search{ID: name})
 		if err != nil || len(found.Movements) != 1 || found.Movements[0].ID != m.ID || !slices.Contains(found.Movements[0].By, by) {
 			t.Errorf("%s %q finds %+v, %v", by, name, found, err)
 		}
@@ -129,7 +129,7 @@ func checkHealth(t *testing.T, p *harness.Program) {
 			return status == http.StatusOK
 		})
 	}
-	_, err := adminapi.NewClient(p.ConsoleURL, "not the token").Exceptions(t.Context())
+	_, err := adminapi.ListExceptions.Call(t.Context(), adminapi.NewClient(p.ConsoleURL, "not the token"), adminapi.ExceptionFilter{Limit: adminapi.MostListed})
 	if failure, ok := errors.AsType[*adminapi.Failure](err); !ok || failure.Status != http.StatusUnauthorized {
 		t.Errorf("a wrong admin token: %v", err)
 	}

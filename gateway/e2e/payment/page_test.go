@@ -153,7 +153,7 @@ func newShop(t testing.TB, p *harness.Program, tier string, extra harness.Fields
 
 func newLabelledShop(t testing.TB, p *harness.Program, tier string, labels map[string]string, extra harness.Fields) harness.Shop {
 	t.Helper()
-	made, err := p.Admin().CreateMerchant(t.Context(), adminapi.NewMerchant{Name: "Toko Baru", Tier: tier, Labels: labels})
+	made, err := adminapi.CreateMerchant.Call(t.Context(), p.Admin(), adminapi.NewMerchant{Name: "Toko Baru", Tier: tier, Labels: labels})
 	if err != nil {
 		t.Fatal(err)
 	}

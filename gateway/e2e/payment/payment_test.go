@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
@@ -310,7 +311,7 @@ func checkCancel(t *testing.T, p *harness.Program) {
 func onTheList(t *testing.T, p *harness.Program, reason string, amount int64) {
 	t.Helper()
 	harness.Await(t, harness.PaidWithin, reason+" on the operators' list", func() bool {
-		list, err := p.Admin().Exceptions(t.Context())
+		list, err := adminapi.ListExceptions.Call(t.Context(), p.Admin(), adminapi.ExceptionFilter{Limit: adminapi.MostListed})
 		if err != nil {
 			t.Fatal(err)
 		}

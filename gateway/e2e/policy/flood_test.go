@@ -110,7 +110,7 @@ func (f *flood) explained(t *testing.T) {
 		var found adminapi.FindResult
 		if told[kept]++; told[kept] == 1 {
 			f.MustRun(t, "", &found, "find", id)
-		} else if found, err = f.Admin().Find(t.Context(), id, time.Time{}); err != nil {
+		} else if found, err = adminapi.Find.Call(t.Context(), f.Admin(), adminapi.Search{ID: id}); err != nil {
 			t.Fatal(err)
 		}
 		of := found.Decision

@@ -46,7 +46,7 @@ func databaseGone(t *testing.T, r *replicaSet) {
 	awaitBurst(t, shop, 700, replicas)
 
 	burst(900)
-	v, err := replicas[0].Admin().PushPolicy(t.Context(), adminapi.NewPolicy{Files: filesOf(t, filepath.Dir(edit.File)), Message: "a burst of 900"})
+	v, err := adminapi.PushPolicy.Call(t.Context(), replicas[0].Admin(), adminapi.NewPolicy{Files: filesOf(t, filepath.Dir(edit.File)), Message: "a burst of 900"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func databaseGone(t *testing.T, r *replicaSet) {
 			return err == nil && a.Success
 		})
 	}
-	versions, err := replicas[0].Admin().Policies(t.Context())
+	versions, err := adminapi.ListPolicies.Call(t.Context(), replicas[0].Admin(), adminapi.None{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func (r *replicaSet) activate(t *testing.T, version string) (wait func()) {
 	t.Helper()
 	p := r.replicas[0]
 	if !tier.IsLong() {
-		if _, err := p.Admin().ActivatePolicy(t.Context(), version, adminapi.ActivatePolicy{}); err != nil {
+		if _, err := adminapi.ActivatePolicy.Call(t.Context(), p.Admin(), adminapi.ActivatedPolicy{Version: version, Wish: adminapi.Wish{}}); err != nil {
 			t.Fatal(err)
 		}
 		return func() {}

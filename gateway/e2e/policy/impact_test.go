@@ -86,7 +86,7 @@ func newImpactWorld(t *testing.T, p *harness.Program) *impactWorld {
 	of := map[string]harness.Merchant{
 		large: harness.NewMerchant(t, p, "payments", "wallet1"), small: harness.NewMerchant(t, p, "payments"), buyer: harness.NewMerchant(t, p),
 	}
-	if _, err := p.Admin().SetTier(t.Context(), of[small].MerchantID, adminapi.TierChange{Tier: "starter"}); err != nil {
+	if _, err := adminapi.SetTier.Call(t.Context(), p.Admin(), adminapi.TierChange{Merchant: of[small].MerchantID, Tier: "starter"}); err != nil {
 		t.Fatal(err)
 	}
 	w := &impactWorld{Program: p, shops: map[string]map[string]harness.Shop{}, first: map[string]map[string]string{}}
@@ -97,7 +97,7 @@ func newImpactWorld(t *testing.T, p *harness.Program) *impactWorld {
 		}
 	}
 	zone := "Asia/Jayapura"
-	if _, err := p.Admin().SetLabels(t.Context(), of[large].MerchantID, adminapi.LabelChange{Labels: map[string]*string{"time_zone": &zone}, Reason: "two hours east of the gateway"}); err != nil {
+	if _, err := adminapi.SetLabels.Call(t.Context(), p.Admin(), adminapi.LabelChange{Merchant: of[large].MerchantID, Labels: map[string]*string{"time_zone": &zone}, Reason: "two hours east of the gateway"}); err != nil {
 		t.Fatal(err)
 	}
 	random := rand.New(rand.NewPCG(14, 1))
@@ -335,7 +335,7 @@ func (w *impactWorld) compare(t *testing.T, told adminapi.Impact, was, is []stri
 // ruleOf names what refused, as impact names it, by a decision's id.
 func (w *impactWorld) ruleOf(t *testing.T, id string) string {
 	t.Helper()
-	found, err := w.Admin().Find(t.Context(), id, time.Time{})
+	found, err := adminapi.Find.Call(t.Context(), w.Admin(), adminapi.Search{ID: id})
 	if err != nil {
 		t.Fatal(err)
 	}

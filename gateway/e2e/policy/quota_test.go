@@ -78,7 +78,8 @@ func ownLimits(t *testing.T, s harness.Shop) {
 	t.Helper()
 	operate := func(change adminapi.LimitChange) {
 		t.Helper()
-		if _, err := s.Admin().SetLimits(t.Context(), s.MerchantID, change); err != nil {
+		change.Merchant = s.MerchantID
+		if _, err := adminapi.SetLimits.Call(t.Context(), s.Admin(), change); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -103,7 +104,7 @@ func ownLimits(t *testing.T, s harness.Shop) {
 	if a := s.Ask(t, "/payments/create", s.PaymentBody(nil)); a.Code != fault.RateLimited {
 		t.Errorf("beyond the merchant's own rate: %s", a)
 	}
-	if _, err := s.Admin().RemoveLimit(t.Context(), s.MerchantID, "default", "over"); err != nil {
+	if _, err := adminapi.RemoveLimit.Call(t.Context(), s.Admin(), adminapi.LimitRemoval{Merchant: s.MerchantID, Name: "default", Reason: "over"}); err != nil {
 		t.Fatal(err)
 	}
 	// A bucket that was empty begins to fill at the tier's pace.
@@ -116,7 +117,7 @@ func ownLimits(t *testing.T, s harness.Shop) {
 // quotaOf is the quota as an operator reads it.
 func quotaOf(t *testing.T, s harness.Shop) adminapi.Quota {
 	t.Helper()
-	found, err := s.Admin().Quotas(t.Context(), s.MerchantID, "live")
+	found, err := adminapi.ShowQuotas.Call(t.Context(), s.Admin(), adminapi.InMode{Merchant: s.MerchantID, Mode: "live"})
 	if err != nil {
 		t.Fatal(err)
 	}

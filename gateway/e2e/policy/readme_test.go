@@ -21,7 +21,7 @@ func TestPushedPolicies(t *testing.T) { //nolint:tparallel // its parts take tur
 	p := harness.Start(t, harness.Settings{})
 	t.Run("the commands of the README print what it shows", func(t *testing.T) { readmeCommands(t, p) })
 	// The README moves a merchant to a tier of its own, which the next story's policies do not have.
-	if _, err := p.Admin().SetTier(t.Context(), p.Merchants[harness.Small].MerchantID, adminapi.TierChange{Tier: "starter"}); err != nil {
+	if _, err := adminapi.SetTier.Call(t.Context(), p.Admin(), adminapi.TierChange{Merchant: p.Merchants[harness.Small].MerchantID, Tier: "starter"}); err != nil {
 		t.Fatal(err)
 	}
 	t.Run("an impact is what happens", func(t *testing.T) { impactIsWhatHappens(t, p) })

@@ -331,7 +331,7 @@ func (x *pair) repeat(some []trouble, met [][]*creation) {
 	group.Wait()
 	for i, all := range met {
 		for _, c := range all {
-			found, err := x.p.Admin().Find(x.t.Context(), c.reference, time.Time{})
+			found, err := adminapi.Find.Call(x.t.Context(), x.p.Admin(), adminapi.Search{ID: c.reference})
 			if err != nil || len(found.Movements) != 1 {
 				x.t.Errorf("%s: %s is found as %+v, %v", some[i].what, c.reference, found, err)
 				continue

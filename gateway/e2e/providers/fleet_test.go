@@ -112,11 +112,12 @@ func newFleet(t *testing.T) *fleet {
 		f.of["wallet1"].Connect(t, ops, s.MerchantID)
 		f.of["wallet2"].Connect(t, ops, s.MerchantID)
 		funds := adminapi.NewAdjustment{Mode: "live", Amount: 1_000_000_000, Reason: "for a test", Reference: uuid.NewString()}
-		if _, err := ops.Admin().Credit(t.Context(), s.MerchantID, funds); err != nil {
+		funds.Merchant = s.MerchantID
+		if _, err := adminapi.Credit.Call(t.Context(), ops.Admin(), funds); err != nil {
 			t.Fatal(err)
 		}
 		peer := adminapi.NewClient(ops.ConsoleURL, first.Peer) // so much needs two operators
-		if _, err := peer.Approve(t.Context(), adminapi.AdjustmentKey{MerchantID: s.MerchantID, Reference: funds.Reference}); err != nil {
+		if _, err := adminapi.ApproveAdjustment.Call(t.Context(), peer, adminapi.AdjustmentKey{MerchantID: s.MerchantID, Reference: funds.Reference}); err != nil {
 			t.Fatal(err)
 		}
 		f.shops = append(f.shops, s)

@@ -2,8 +2,8 @@ package providers_test
 
 import (
 	"strings"
-	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -45,7 +45,7 @@ func (x *pair) newcomer() {
 	if a := s.Ask(t, "/payments/create", body); !a.Success {
 		t.Errorf("with the route: %s", a)
 	}
-	found, err := p.Admin().Find(t.Context(), body["external_id"].(string), time.Time{})
+	found, err := adminapi.Find.Call(t.Context(), p.Admin(), adminapi.Search{ID: body["external_id"].(string)})
 	if err != nil || len(found.Movements) != 1 || found.Movements[0].Provider != second {
 		t.Errorf("found %+v", found.Movements)
 	}

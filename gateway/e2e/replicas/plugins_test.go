@@ -113,7 +113,7 @@ func awaitReasons(t *testing.T, p *harness.Program, subjects ...string) {
 	t.Helper()
 	harness.Await(t, comesUpWithin, "the exceptions of the plugins that are down, once each", func() bool {
 		var listed []string
-		exceptions, err := p.Admin().Exceptions(t.Context())
+		exceptions, err := adminapi.ListExceptions.Call(t.Context(), p.Admin(), adminapi.ExceptionFilter{Limit: adminapi.MostListed})
 		for _, x := range exceptions {
 			if x.Reason == movement.ReasonPlugin {
 				listed = append(listed, x.Subject)

@@ -145,7 +145,7 @@ func operatorsActOn(t *testing.T, s harness.Shop, replicas ...*harness.Program) 
 
 	pausesEverywhere(t, s, replicas...)
 
-	merchant, err := operator.Admin().Merchant(t.Context(), s.MerchantID)
+	merchant, err := adminapi.ShowMerchant.Call(t.Context(), operator.Admin(), adminapi.MerchantID{Merchant: s.MerchantID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func takesOverTokens(t *testing.T, d *harness.Deployment, p *harness.Program) {
 	wants := func(what string, lets bool) {
 		t.Helper()
 		harness.Await(t, harness.ReadyWithin, what, func() bool {
-			_, err := peer.Admin().Merchants(t.Context(), "", 1)
+			_, err := adminapi.ListMerchants.Call(t.Context(), peer.Admin(), adminapi.MerchantFilter{After: "", Limit: 1})
 			return (err == nil) == lets
 		})
 	}

@@ -179,7 +179,8 @@ func (b *bench) seed() {
 		}
 	}
 	given := adminapi.NewAdjustment{Mode: "live", Amount: 1_000_000, Reason: "to order with", Reference: uuid.NewString()}
-	if _, err := b.program.Admin().Credit(b.Context(), b.program.Merchants[harness.Large].MerchantID, given); err != nil {
+	given.Merchant = b.program.Merchants[harness.Large].MerchantID
+	if _, err := adminapi.Credit.Call(b.Context(), b.program.Admin(), given); err != nil {
 		b.Fatal(err)
 	}
 	shop := b.program.Shop(harness.Large, "live")
@@ -286,7 +287,7 @@ func (b *bench) decide(ctx context.Context, merchants, decisions int) {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	active, err := b.program.Admin().Policy(ctx, "active")
+	active, err := adminapi.ShowPolicy.Call(ctx, b.program.Admin(), adminapi.PolicyName{Version: "active"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -349,12 +350,12 @@ func (b *bench) searches() map[string]map[string]string {
 // while it goes on, and at the result.
 func (b *bench) impact(v *visitor) []looked {
 	admin := b.program.Admin()
-	active, err := admin.Policy(b.Context(), "active")
+	active, err := adminapi.ShowPolicy.Call(b.Context(), admin, adminapi.PolicyName{Version: "active"})
 	if err != nil {
 		b.Fatal(err)
 	}
 	active.Files["night.rego"] = "package gerbang\n\nrefusals contains \"Not at night.\" if input.clock.hour == 3\n"
-	candidate, err := admin.PushPolicy(b.Context(), adminapi.NewPolicy{Files: active.Files, Message: "to be tried"})
+	candidate, err := adminapi.PushPolicy.Call(b.Context(), admin, adminapi.NewPolicy{Files: active.Files, Message: "to be tried"})
 	if err != nil {
 		b.Fatal(err)
 	}

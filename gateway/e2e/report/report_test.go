@@ -283,7 +283,8 @@ func (b *bench) payments() *contestant {
 func (b *bench) orders() *contestant {
 	made := b.program.NewMerchant(b)
 	given := adminapi.NewAdjustment{Mode: "live", Amount: 100_000_000, Reason: "to order with", Reference: uuid.NewString()}
-	if _, err := b.program.Admin().Credit(b.Context(), made.MerchantID, given); err != nil {
+	given.Merchant = made.MerchantID
+	if _, err := adminapi.Credit.Call(b.Context(), b.program.Admin(), given); err != nil {
 		b.Fatal(err)
 	}
 	s, next := harness.Shop{Program: b.program, MerchantID: made.MerchantID, Key: made.LiveKey}, atomic.Int64{}

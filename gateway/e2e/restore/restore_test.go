@@ -44,7 +44,8 @@ func begin(t *testing.T) *story {
 		s.of[provider].Connect(t, p, made.MerchantID)
 	}
 	credit := adminapi.NewAdjustment{Mode: "live", Amount: 1_000_000, Reason: "for a test", Reference: "credit-1"}
-	if _, err := p.Admin().Credit(t.Context(), made.MerchantID, credit); err != nil {
+	credit.Merchant = made.MerchantID
+	if _, err := adminapi.Credit.Call(t.Context(), p.Admin(), credit); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -196,7 +197,7 @@ func (s *story) exceptOfLost(target string) {
 		s.Fatalf("refund: %d %s", status, taken)
 	}
 	harness.Await(s, harness.PaidWithin, "the exception of a lost movement", func() bool {
-		listed, err := s.shop.Admin().Exceptions(s.Context())
+		listed, err := adminapi.ListExceptions.Call(s.Context(), s.shop.Admin(), adminapi.ExceptionFilter{Limit: adminapi.MostListed})
 		if err != nil {
 			s.Fatal(err)
 		}

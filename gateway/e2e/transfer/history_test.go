@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
@@ -38,7 +37,7 @@ func checkTransferHistory(t *testing.T, p *harness.Program) {
 		var shown adminapi.Movement
 		show := func() {
 			var err error
-			if shown, err = p.Admin().Movement(t.Context(), c.reference); err != nil {
+			if shown, err = adminapi.ShowMovement.Call(t.Context(), p.Admin(), adminapi.MovementID{Movement: c.reference}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -78,11 +77,11 @@ func (m transfer) wantFound(t *testing.T, p *harness.Program, a harness.Answer, 
 	}
 	for by, names := range ids {
 		for _, name := range names {
-			found, err := p.Admin().Find(t.Context(), name, time.Time{})
+			found, err := adminapi.Find.Call(t.Context(), p.Admin(), adminapi.Search{ID: name})
 			if err != nil || len(found.Movements) != 1 || found.Movements[0].ID != shown.ID || !slices.Contains(found.Movements[0].By, by) || len(found.Movements[0].History) < 3 {
 				t.Errorf("%s %q finds %+v, %v", by, name, found, err)
 			}
-			if same, err := p.Admin().Movement(t.Context(), name); err != nil || same.ID != shown.ID {
+			if same, err := adminapi.ShowMovement.Call(t.Context(), p.Admin(), adminapi.MovementID{Movement: name}); err != nil || same.ID != shown.ID {
 				t.Errorf("%s %q shows %+v, %v", by, name, same, err)
 			}
 		}
@@ -183,7 +182,7 @@ func awaitUnknown(t *testing.T, s harness.Shop, m transfer, reference string) {
 	t.Helper()
 	harness.Await(t, heardWithin, "a place on the operators' list", func() bool {
 		id := statusOfTransfer(t, s, m, reference, "").id()
-		all, err := s.Admin().Exceptions(t.Context())
+		all, err := adminapi.ListExceptions.Call(t.Context(), s.Admin(), adminapi.ExceptionFilter{Limit: adminapi.MostListed})
 		return err == nil && slices.ContainsFunc(all, func(e adminapi.Exception) bool {
 			return e.Reason == "amount_differs" && strings.ReplaceAll(e.Subject, "-", "") == id
 		})
@@ -201,7 +200,7 @@ func override(t *testing.T, p *harness.Program, id, as string, flags ...string) 
 // refuseOverride is an operator's decision that is not taken.
 func refuseOverride(t *testing.T, p *harness.Program, part, id, as string) {
 	t.Helper()
-	_, err := p.Admin().Override(t.Context(), id, adminapi.NewOverride{As: as, Reason: "seen in the portal"})
+	_, err := adminapi.OverrideMovement.Call(t.Context(), p.Admin(), adminapi.NewOverride{Movement: id, As: as, Reason: "seen in the portal"})
 	if err == nil || !strings.Contains(err.Error(), part) {
 		t.Errorf("overridden as %s: %v, want a refusal with %q", as, err, part)
 	}

@@ -124,8 +124,7 @@ func checkVerified(t *testing.T, x *matrix) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		made, err := x.stays.Admin().SetConnection(t.Context(), s.MerchantID, "wallet1",
-			adminapi.ConnectionSpec{Mode: "live", Credentials: content, Unverified: unverified})
+		made, err := adminapi.SetConnection.Call(t.Context(), x.stays.Admin(), adminapi.ConnectionSpec{Merchant: s.MerchantID, Provider: "wallet1", Mode: "live", Credentials: content, Unverified: unverified})
 		return made.Verified, err
 	}
 	nowhere := harness.Fields{"base_url": "http://127.0.0.1:1"}

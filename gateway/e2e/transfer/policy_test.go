@@ -79,7 +79,7 @@ func TestTransferPolicies(t *testing.T) {
 			t.Parallel()
 			s := newSender(t, p, "live")
 			if strings.HasPrefix(name, "payout") {
-				if _, err := p.Admin().SetTier(t.Context(), s.MerchantID, adminapi.TierChange{Tier: "starter", Reason: "for a test"}); err != nil {
+				if _, err := adminapi.SetTier.Call(t.Context(), p.Admin(), adminapi.TierChange{Merchant: s.MerchantID, Tier: "starter", Reason: "for a test"}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -165,8 +165,9 @@ func checkOutflowAtOnce(t *testing.T, s harness.Shop) {
 // checkNameQuota asks for names until the month's quota is used up.
 func checkNameQuota(t *testing.T, s harness.Shop) {
 	limit := int64(5)
-	if _, err := s.Admin().SetLimits(t.Context(), s.MerchantID, adminapi.LimitChange{
-		Limits: []adminapi.NewLimit{{Name: "name_inquiry", Limit: &limit}}, Reason: "for a test",
+	if _, err := adminapi.SetLimits.Call(t.Context(), s.Admin(), adminapi.LimitChange{
+		Merchant: s.MerchantID,
+		Limits:   []adminapi.NewLimit{{Name: "name_inquiry", Limit: &limit}}, Reason: "for a test",
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +205,7 @@ func checkNameQuota(t *testing.T, s harness.Shop) {
 
 // checkOtherHolder sends to an account that is somebody else's.
 func checkOtherHolder(t *testing.T, s harness.Shop) {
-	if _, err := s.Admin().SetLabels(t.Context(), s.MerchantID, adminapi.LabelChange{Labels: map[string]*string{"holders": new("checked")}, Reason: "for a test"}); err != nil {
+	if _, err := adminapi.SetLabels.Call(t.Context(), s.Admin(), adminapi.LabelChange{Merchant: s.MerchantID, Labels: map[string]*string{"holders": new("checked")}, Reason: "for a test"}); err != nil {
 		t.Fatal(err)
 	}
 	m, reference := toBank.to("7000004321"), harness.NewReference()

@@ -265,7 +265,7 @@ func checkShortWallet(t *testing.T, s harness.Shop) {
 func checkTransferScopes(t *testing.T, p *harness.Program) {
 	s := newSender(t, p, "test")
 	keyed := func(scope string) harness.Shop {
-		made, err := p.Admin().CreateKey(t.Context(), s.MerchantID, adminapi.NewKey{Mode: "test", Scopes: []string{scope}})
+		made, err := adminapi.CreateKey.Call(t.Context(), p.Admin(), adminapi.NewKey{Merchant: s.MerchantID, Mode: "test", Scopes: []string{scope}})
 		if err != nil {
 			t.Fatal(err)
 		}
