@@ -1,7 +1,8 @@
 // Command generate writes the types and the calls of the merchants' clients, and a
 // collection for Postman, from the names and schemas of the OpenAPI document. Values that are
-// not known yet must stay readable, and a reader should know each file at a glance: quicktype's types refuse unknown values of
-// enumerations, carry the key in every request, and are renamed where names meet.
+// not known yet must stay readable, and a reader should know each file at a glance:
+// quicktype's types refuse unknown values of enumerations, carry the key in every request,
+// and are renamed where names meet.
 package main
 
 import (
