@@ -140,18 +140,26 @@ func (w *world) nextPoll() time.Time {
 // share its store.
 func (w *world) dueBefore(now time.Time) []movement.Movement {
 	polls, err := w.store.Due(w.ctx, movement.DueScan{From: everyQueue, Now: now, Most: 10_000})
-	ids := make([]movement.ID, len(polls))
-	for i, poll := range polls {
-		ids[i] = poll.ID
+	if err != nil {
+		w.violate("the store answers", "%v", err)
 	}
-	due, readErr := w.store.MovementsByID(w.ctx, ids)
-	if err = errors.Join(err, readErr); err != nil {
+	var ids []movement.ID
+	for _, poll := range polls {
+		if w.books.names[poll.ID] != "" {
+			ids = append(ids, poll.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	due, err := w.store.MovementsByID(w.ctx, ids)
+	if err != nil {
 		w.violate("the store answers", "%v", err)
 	}
 	slices.SortFunc(due, func(a, b movement.Movement) int { // not by ids, which are random
 		return cmp.Or(a.DueAt.Compare(b.DueAt), cmp.Compare(w.books.names[a.ID], w.books.names[b.ID]))
 	})
-	return slices.DeleteFunc(due, func(m movement.Movement) bool { return w.books.names[m.ID] == "" })
+	return due
 }
 
 // poll has a replica poll what is due.
