@@ -126,7 +126,8 @@ type Return struct {
 }
 
 // Unread is the update of a genuine notification about a movement that the plugin does not
-// understand: an operator reads the detail.
+// understand: an operator reads the detail. Where the upstream names no reference, and what
+// it names may be the gateway's, that stands in ProviderReference.
 func Unread(reference, event, detail string) StatusUpdate {
 	return StatusUpdate{Reference: reference, EventID: event, Detail: detail}
 }

@@ -465,6 +465,27 @@ func TestHintsPutNothingOff(t *testing.T) {
 	})
 }
 
+// TestNotNamed: an authentic notification that has no more than the upstream's own name is
+// an exception of its connection, once for each, which others that are accepted leave there.
+func TestNotNamed(t *testing.T) {
+	t.Parallel()
+	inMemory(t, payments, func(w *world) {
+		w.create("A")
+		m := w.stored("A")
+		for _, event := range []string{"e-1", "e-1", "e-2"} {
+			w.hear(sdk.StatusUpdate{ProviderReference: "up-77", EventID: event, Detail: "a refund"})
+			w.hear(sdk.StatusUpdate{EventID: event, Detail: "a payout"})
+		}
+		w.wantListed(movement.ReasonNotUnderstood, movement.ReasonNotUnderstood)
+		if x := w.exception(movement.ReasonNotUnderstood); x.Subject != "notifications of "+provider || !strings.Contains(x.Detail, "up-77") {
+			t.Errorf("operators read %+v", x)
+		}
+		if now := w.stored("A"); now.State != m.State || now.Sequence != m.Sequence {
+			t.Errorf("it stands at %s", now.State)
+		}
+	})
+}
+
 // TestNotUnderstood: an authentic notification that nobody understands is an exception of
 // its movement, once for each, whatever proves it.
 func TestNotUnderstood(t *testing.T) {

@@ -76,15 +76,24 @@ func (w event) reference() string {
 	return cmp.Or(data.ReferenceID, data.ExternalID, w.ExternalID)
 }
 
+// qrPaymentPrefix begins the upstream's names of payments by QR code.
+const qrPaymentPrefix = "qrpy_"
+
 // noteRefund finds the payment that a refund is of. One that the invoice does not show yet
-// comes again; one of a QR code is found when that is asked about.
+// comes again; one of a QR code's payment names nothing of ours, and is for a person.
 func (acc *account) noteRefund(ctx context.Context, told event) sdk.Acknowledgement {
 	var r refund
 	if err := json.Unmarshal(told.Data, &r); err != nil {
 		return unreadable(acc, err)
 	}
-	if r.InvoiceID == "" {
+	switch {
+	case r.InvoiceID == "" && !strings.HasPrefix(r.PaymentID, qrPaymentPrefix): // of a product that is not used here
 		return sdk.Acknowledgement{Status: http.StatusOK, Detail: "a refund of the payment " + r.PaymentID + ", which is of no invoice"}
+	case r.InvoiceID == "":
+		u := sdk.Unread("", r.ID+" "+r.Status, "a refund "+r.ID+" of "+r.Amount.String()+" that is "+r.Status+
+			", of the payment "+r.PaymentID+": look for that among the facts of payments by QR code, and see what went back")
+		u.ProviderReference = r.PaymentID
+		return noted(u)
 	}
 	found, p := acc.withRefunds(ctx, acc.findInvoice(ctx, r.InvoiceID))
 	switch {

@@ -161,6 +161,19 @@ func TestNotifyUnderstandsNothing(t *testing.T) {
 	}
 }
 
+// TestNotifyOfARefundOfACode: it names a payment that may be ours, and nothing that we know;
+// what names another product's payment is none.
+func TestNotifyOfARefundOfACode(t *testing.T) {
+	t.Parallel()
+	for payment, want := range map[string]int{"qrpy_1": 1, "py-1": 0} {
+		refund := strings.NewReplacer(`"invoice_id":"`+invoiceID+`",`, "", `"payment_id":null`, `"payment_id":"`+payment+`"`).Replace(aRefund("SUCCEEDED"))
+		ack := newAdapter().notify(t.Context(), webhook(connect(t, "http://127.0.0.1:1"), `{"event":"refund.succeeded","data":`+refund+`}`))
+		if ack.Status != 200 || len(ack.Updates) != want || want == 1 && (ack.Updates[0].ProviderReference != payment || ack.Updates[0].Reference != "" || ack.Updates[0].Status != sdk.StatusUnknown) {
+			t.Errorf("%s: %+v", payment, ack)
+		}
+	}
+}
+
 // TestNotifyOfARefundThatMayNotBeRead: a key without that permission never shows it, so a
 // person reads of it, and it does not come for ever.
 func TestNotifyOfARefundThatMayNotBeRead(t *testing.T) {
