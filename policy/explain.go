@@ -31,11 +31,11 @@ type Because struct {
 
 // TraceLine is one step of an evaluation: what was done with which line. Values are left out.
 type TraceLine struct {
-	Op   string // Enter, Eval, Fail, Exit or Redo
-	Rule Rule
-	File string
-	Line int
-	Text string // the line's source
+	Op   string `json:"op"` // Enter, Eval, Fail, Exit or Redo
+	Rule Rule   `json:"-"`
+	File string `json:"file"`
+	Line int    `json:"line"`
+	Text string `json:"text"` // the line's source
 }
 
 // Explain decides as Admit does and names the rules that refused. It is several times as slow, so it is for what was

@@ -116,18 +116,10 @@ type SentTest struct {
 
 // The acts on callbacks.
 var (
-	ListCallbacks = Endpoint[CallbackFilter, []Callback]{Act{Route: "GET /admin/merchants/{merchant}/callbacks", Takes: Read, Text: "List a merchant's callbacks, the newest first."}}
-	ShowCallback  = Endpoint[CallbackID, Callback]{Act{
-		Route: "GET /admin/merchants/{merchant}/callbacks/{event}", Takes: Read, Text: "Show a callback with its body and every attempt.",
-	}}
-	ResendCallbacks = Endpoint[ResendOrder, Resent]{Act{
-		Route: "POST /admin/merchants/{merchant}/callbacks/resend", Takes: SendCallbacks, Text: "Send callbacks again, under the ids they had.",
-	}}
-	TestCallback   = Endpoint[TestOrder, SentTest]{Act{Route: "POST /admin/merchants/{merchant}/callbacks/test", Takes: SendCallbacks, Text: "Send a test callback."}}
-	SetCallbackURL = Endpoint[CallbackURL, CallbackSetup]{Act{
-		Route: "PUT /admin/merchants/{merchant}/callbacks/url", Takes: Administer, Text: "Set the default URL of callbacks, or clear it.",
-	}}
-	ChangeCallbackSecret = Endpoint[SecretChange, ChangedSecret]{Act{
-		Route: "POST /admin/merchants/{merchant}/callbacks/secret", Takes: Administer, Text: "Take a step of a rotation of the callback secret.",
-	}}
+	ListCallbacks        = Endpoint[CallbackFilter, []Callback]{Act{Route: "GET /admin/merchants/{merchant}/callbacks", Takes: Read, Text: "List a merchant's callbacks, the newest first."}}
+	ShowCallback         = Endpoint[CallbackID, Callback]{Act{Route: "GET /admin/merchants/{merchant}/callbacks/{event}", Takes: Read, Text: "Show a callback with its body and every attempt."}}
+	ResendCallbacks      = Endpoint[ResendOrder, Resent]{Act{Route: "POST /admin/merchants/{merchant}/callbacks/resend", Takes: SendCallbacks, Text: "Send callbacks again, under the ids they had."}}
+	TestCallback         = Endpoint[TestOrder, SentTest]{Act{Route: "POST /admin/merchants/{merchant}/callbacks/test", Takes: SendCallbacks, Text: "Send a test callback."}}
+	SetCallbackURL       = Endpoint[CallbackURL, CallbackSetup]{Act{Route: "PUT /admin/merchants/{merchant}/callbacks/url", Takes: Administer, Text: "Set the default URL of callbacks, or clear it."}}
+	ChangeCallbackSecret = Endpoint[SecretChange, ChangedSecret]{Act{Route: "POST /admin/merchants/{merchant}/callbacks/secret", Takes: Administer, Text: "Take a step of a rotation of the callback secret."}}
 )

@@ -1,6 +1,10 @@
 package adminapi
 
-import "time"
+import (
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/policy"
+)
 
 // Decision is what the policy decided on a request, as its id tells it, and why. What was admitted has neither rule nor
 // limit. What the id alone does not tell apart is listed: several merchants or operations.
@@ -24,8 +28,8 @@ type Decision struct {
 	Notes     []string `json:"notes,omitempty"`   // what is not as it was then, or not known
 
 	// Input and Trace are for operators who may read them, where they ask and it was kept.
-	Input *DecisionInput `json:"input,omitempty"`
-	Trace []TraceLine    `json:"trace,omitempty"`
+	Input *DecisionInput     `json:"input,omitempty"`
+	Trace []policy.TraceLine `json:"trace,omitempty"`
 }
 
 // DecisionInput is what a refused request asked for, as policies see it.
@@ -53,12 +57,4 @@ type LimitUse struct {
 	Limit         int64      `json:"limit"`
 	Used          *int64     `json:"used,omitempty"` // left out where nobody knows
 	ResetsAt      *time.Time `json:"resets_at,omitempty"`
-}
-
-// TraceLine is one step of an evaluation: what was done with which line.
-type TraceLine struct {
-	Op   string `json:"op"`
-	File string `json:"file"`
-	Line int    `json:"line"`
-	Text string `json:"text"`
 }

@@ -1,26 +1,12 @@
 package adminapi
 
-import (
-	"time"
-)
+import "github.com/seed-f006e74d/gerbang/gateway/movement"
 
 // Exception is what needs a person. Merchant, mode, subject, reason and fact
-// identify it; ID is short for them and the same while it is open. The resolved
-// fields are there once somebody has resolved it.
+// identify it; ID is short for them and the same while it is open.
 type Exception struct {
-	ID         string     `json:"id"` // 12 hexadecimal digits
-	MerchantID string     `json:"merchant_id"`
-	Mode       string     `json:"mode"`
-	Subject    string     `json:"subject"` // what it is about: usually a movement's id
-	Reason     string     `json:"reason"`  // such as amount_differs
-	FactID     string     `json:"fact_id"` // the provider's id of what happened, or ""
-	Provider   string     `json:"provider"`
-	Detail     string     `json:"detail"`
-	At         time.Time  `json:"at"`
-	Times      int64      `json:"times,omitempty"` // how often it has come since then, of one that is counted
-	ResolvedAt *time.Time `json:"resolved_at,omitempty"`
-	ResolvedBy string     `json:"resolved_by,omitempty"` // operators' names
-	Resolution string     `json:"resolution,omitempty"`
+	ID string `json:"id"` // 12 hexadecimal digits
+	movement.Exception
 }
 
 // Resolution resolves an exception and says how.

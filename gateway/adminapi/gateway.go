@@ -7,28 +7,30 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/host"
 )
 
 // Plugin is the condition of one plugin's process.
 type Plugin struct {
-	Provider       string      `json:"provider"`
-	Version        string      `json:"version"`
-	SHA256         string      `json:"sha256"`
-	ManifestDigest string      `json:"manifest_digest"`
-	Owner          string      `json:"owner"` // whose account is used: merchant or platform
-	Running        bool        `json:"running"`
-	PID            int         `json:"pid,omitempty"`
-	Since          *time.Time  `json:"since,omitempty"`
-	Restarts       int         `json:"restarts"`
-	LastFault      string      `json:"last_fault,omitempty"`
-	InFlight       int         `json:"in_flight"`
-	MaxInFlight    int         `json:"max_in_flight"`
-	Breakers       []Breaker   `json:"breakers"`
-	Confined       string      `json:"confined"` // yes, or what the machine leaves open
-	Ports          []string    `json:"ports"`    // TCP ports that it may connect to
-	MemoryMB       int64       `json:"memory_mb,omitempty"`
-	Latency        Latency     `json:"latency"`
-	LastErrors     []PastFault `json:"last_errors"` // the newest first
+	Provider       string               `json:"provider"`
+	Version        string               `json:"version"`
+	SHA256         string               `json:"sha256"`
+	ManifestDigest string               `json:"manifest_digest"`
+	Owner          string               `json:"owner"` // whose account is used: merchant or platform
+	Running        bool                 `json:"running"`
+	PID            int                  `json:"pid,omitempty"`
+	Since          *time.Time           `json:"since,omitempty"`
+	Restarts       int                  `json:"restarts"`
+	LastFault      string               `json:"last_fault,omitempty"`
+	InFlight       int                  `json:"in_flight"`
+	MaxInFlight    int                  `json:"max_in_flight"`
+	Breakers       []host.BreakerStatus `json:"breakers"`
+	Confined       string               `json:"confined"` // yes, or what the machine leaves open
+	Ports          []string             `json:"ports"`    // TCP ports that it may connect to
+	MemoryMB       int64                `json:"memory_mb,omitempty"`
+	Latency        Latency              `json:"latency"`
+	LastErrors     []PastFault          `json:"last_errors"` // the newest first
 	// WaitsForRoute says that it takes nothing beside the other providers of its path until
 	// a policy's route names it.
 	WaitsForRoute bool `json:"waits_for_route,omitempty"`
@@ -50,19 +52,6 @@ type Latency struct {
 type PastFault struct {
 	At  time.Time `json:"at"`
 	Why string    `json:"why"`
-}
-
-// Breaker is the state of a provider's own circuit breakers in a mode (closed,
-// half-open or open), or of those of the account that merchants share where they are
-// worse, of how many accounts calls are turned away, and how often
-// breakers have opened since the start.
-type Breaker struct {
-	Mode           string `json:"mode"`
-	Calls          string `json:"calls"`
-	Lookups        string `json:"lookups"`
-	AccountsOpen   int    `json:"accounts_open"`
-	Opened         int64  `json:"opened"`
-	AccountsOpened int64  `json:"accounts_opened"`
 }
 
 // Readiness is whether the gateway can serve, with each check.

@@ -3,6 +3,8 @@ package adminapi
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 )
 
 // Key is an API key without its secret.
@@ -94,31 +96,15 @@ type ConnectionRemoval struct {
 	LeaveOpen bool `json:"leave_open,omitempty"`
 }
 
-// ConnectionField is what a provider asks for in the credentials of an account.
-type ConnectionField struct {
-	Name        string   `json:"name"`
-	Required    bool     `json:"required"`
-	Secret      bool     `json:"secret"` // its manifest says that nobody must read it
-	Title       string   `json:"title,omitempty"`
-	Description string   `json:"description,omitempty"`
-	Choices     []string `json:"choices,omitempty"` // where the value is one of a few
-	Pattern     string   `json:"pattern,omitempty"` // a regular expression that the value fits
-	Example     string   `json:"example,omitempty"` // as JSON
-}
-
 // The acts on keys and connections.
 var (
-	CreateKey = Endpoint[NewKey, CreatedKey]{Act{Route: "POST /admin/merchants/{merchant}/keys", Takes: Administer, Text: "Make another key of a merchant."}}
-	RotateKey = Endpoint[KeyRotation, CreatedKey]{Act{
-		Route: "POST /admin/merchants/{merchant}/keys/{key}/rotate", Takes: Administer, Text: "Replace a key by a new one.",
-	}}
+	CreateKey            = Endpoint[NewKey, CreatedKey]{Act{Route: "POST /admin/merchants/{merchant}/keys", Takes: Administer, Text: "Make another key of a merchant."}}
+	RotateKey            = Endpoint[KeyRotation, CreatedKey]{Act{Route: "POST /admin/merchants/{merchant}/keys/{key}/rotate", Takes: Administer, Text: "Replace a key by a new one."}}
 	RevokeKey            = Endpoint[KeyRevocation, Key]{Act{Route: "POST /admin/merchants/{merchant}/keys/{key}/revoke", Takes: RevokeKeys, Text: "End a key now."}}
-	ListConnectionFields = Endpoint[ProviderName, []ConnectionField]{Act{
+	ListConnectionFields = Endpoint[ProviderName, []catalog.Ask]{Act{
 		Route: "GET /admin/plugins/{provider}/connection-fields", Takes: Read, Text: "Tell what a provider asks for in credentials, the required fields first.",
 	}}
-	SetConnection = Endpoint[ConnectionSpec, Connection]{Act{
-		Route: "PUT /admin/merchants/{merchant}/connections/{provider}", Takes: Administer, Platform: true, Text: "Store an account at a provider.",
-	}}
+	SetConnection    = Endpoint[ConnectionSpec, Connection]{Act{Route: "PUT /admin/merchants/{merchant}/connections/{provider}", Takes: Administer, Platform: true, Text: "Store an account at a provider."}}
 	RemoveConnection = Endpoint[ConnectionRemoval, Merchant]{Act{
 		Route: "POST /admin/merchants/{merchant}/connections/{provider}/remove", Takes: Administer, Platform: true, Text: "Forget a paused connection.",
 	}}

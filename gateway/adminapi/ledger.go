@@ -146,16 +146,12 @@ var (
 	Credit = Endpoint[NewAdjustment, Adjustment]{Act{Route: "POST /admin/merchants/{merchant}/credit", Takes: MoveMoney, Text: "Add to a merchant's balance."}}
 	Debit  = Endpoint[NewAdjustment, Adjustment]{Act{Route: "POST /admin/merchants/{merchant}/debit", Takes: MoveMoney, Text: "Take from a merchant's balance."}}
 
-	ListAdjustments = Endpoint[AdjustmentFilter, []Adjustment]{Act{
-		Route: "GET /admin/ledger/waiting", Takes: Read, Text: "List the credits and debits that wait for another operator, the newest first.",
-	}}
+	ListAdjustments   = Endpoint[AdjustmentFilter, []Adjustment]{Act{Route: "GET /admin/ledger/waiting", Takes: Read, Text: "List the credits and debits that wait for another operator, the newest first."}}
 	ApproveAdjustment = Endpoint[AdjustmentKey, Adjustment]{Act{Route: "POST /admin/ledger/approve", Takes: MoveMoney, Text: "Post a credit or debit that waits."}}
 	RejectAdjustment  = Endpoint[AdjustmentKey, Adjustment]{Act{Route: "POST /admin/ledger/reject", Takes: MoveMoney, Text: "Drop a credit or debit that waits."}}
 
-	CheckLedger = Endpoint[LedgerScope, LedgerCheck]{Act{Route: "GET /admin/ledger/check", Takes: Read, Slow: true, Text: "Check every invariant of the ledger."}}
-	ShowBalance = Endpoint[BalanceQuery, Balance]{Act{
-		Route: "GET /admin/merchants/{merchant}/balance", Takes: Read, Platform: true, Text: "Show the balance of a merchant, or of platform, at a time.",
-	}}
+	CheckLedger          = Endpoint[LedgerScope, LedgerCheck]{Act{Route: "GET /admin/ledger/check", Takes: Read, Slow: true, Text: "Check every invariant of the ledger."}}
+	ShowBalance          = Endpoint[BalanceQuery, Balance]{Act{Route: "GET /admin/merchants/{merchant}/balance", Takes: Read, Platform: true, Text: "Show the balance of a merchant, or of platform, at a time."}}
 	ListAccountStatement = Endpoint[AccountStatementFilter, AccountStatement]{Act{
 		Route: "GET /admin/merchants/{merchant}/account-statement", Takes: Read, Text: "Read a page of a merchant's account statement, the oldest entry first.",
 	}}

@@ -109,8 +109,6 @@ type Quota struct {
 var (
 	ListLimits  = Endpoint[MerchantID, []Limit]{Act{Route: "GET /admin/merchants/{merchant}/limits", Takes: Read, Text: "List a merchant's own limits, the expired ones too."}}
 	SetLimits   = Endpoint[LimitChange, []Limit]{Act{Route: "POST /admin/merchants/{merchant}/limits", Takes: ChangePolicy, Text: "Give a merchant limits of its own."}}
-	RemoveLimit = Endpoint[LimitRemoval, []Limit]{Act{
-		Route: "POST /admin/merchants/{merchant}/limits/{limit}/remove", Takes: ChangePolicy, Text: "Remove one of a merchant's own limits.",
-	}}
-	ShowQuotas = Endpoint[InMode, Quotas]{Act{Route: "GET /admin/merchants/{merchant}/quotas", Takes: Read, Text: "Show how much of its quotas a merchant has used."}}
+	RemoveLimit = Endpoint[LimitRemoval, []Limit]{Act{Route: "POST /admin/merchants/{merchant}/limits/{limit}/remove", Takes: ChangePolicy, Text: "Remove one of a merchant's own limits."}}
+	ShowQuotas  = Endpoint[InMode, Quotas]{Act{Route: "GET /admin/merchants/{merchant}/quotas", Takes: Read, Text: "Show how much of its quotas a merchant has used."}}
 )

@@ -3,6 +3,7 @@ package adminapi
 import (
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -85,18 +86,6 @@ type LabelChange struct {
 	Reason   string             `json:"reason,omitempty"`
 }
 
-// AuditEntry is one change that somebody made to a merchant, or one way in which somebody
-// signed in.
-type AuditEntry struct {
-	ID       string    `json:"id"`
-	Operator string    `json:"operator"`
-	Action   string    `json:"action"` // such as merchant.suspend
-	Detail   string    `json:"detail,omitempty"`
-	At       time.Time `json:"at"`
-	From     string    `json:"from,omitempty"` // a client's address, "command line" or "gateway"
-	Times    int64     `json:"times"`          // an entry stands for so many, the last of which was at that time
-}
-
 // AuditFilter says which entries of an audit to list. Everything but the merchant may be left out.
 type AuditFilter struct {
 	Merchant string    `path:"merchant" arg:"" help:"The merchant's id, or platform."`
@@ -117,7 +106,7 @@ var (
 	ResumeMerchant  = Endpoint[StatusChange, Merchant]{Act{Route: "POST /admin/merchants/{merchant}/resume", Takes: Administer, Text: "End a suspension."}}
 	SetTier         = Endpoint[TierChange, Merchant]{Act{Route: "POST /admin/merchants/{merchant}/tier", Takes: ChangePolicy, Text: "Move a merchant to another tier."}}
 	SetLabels       = Endpoint[LabelChange, Merchant]{Act{Route: "POST /admin/merchants/{merchant}/labels", Takes: ChangePolicy, Text: "Change a merchant's labels."}}
-	ListAudit       = Endpoint[AuditFilter, []AuditEntry]{Act{
+	ListAudit       = Endpoint[AuditFilter, []store.Audit]{Act{
 		Route: "GET /admin/merchants/{merchant}/audit", Takes: Read, Platform: true, Text: "List the changes that were made to a merchant, the newest first.",
 	}}
 )

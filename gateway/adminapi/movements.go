@@ -11,39 +11,39 @@ import (
 // Movement is one use of a money operation with everything that is kept of it.
 // Amounts are whole rupiah. Times that have not come are left out.
 type Movement struct {
-	ID                string            `json:"id"`
-	MerchantID        string            `json:"merchant_id"`
-	Mode              string            `json:"mode"`                // live or test
-	Kind              string            `json:"kind"`                // payment, collection, transfer or order
-	Reference         string            `json:"reference,omitempty"` // the merchant's, left out where it gave none
-	Operation         string            `json:"operation"`
-	Provider          string            `json:"provider"`
-	State             string            `json:"state"`
-	Attempt           int               `json:"attempt"`
-	Amount            money.Amount      `json:"amount"`
-	Request           json.RawMessage   `json:"request,omitempty"` // without any key
-	Result            json.RawMessage   `json:"result,omitempty"`  // the provider's
-	RefusalCode       string            `json:"refusal_code,omitempty"`
-	RefusalMessage    string            `json:"refusal_message,omitempty"`
-	UpstreamReference string            `json:"upstream_reference"`
-	ProviderReference string            `json:"provider_reference,omitempty"`
-	FactID            string            `json:"fact_id,omitempty"`
-	RequestID         string            `json:"request_id,omitempty"`
-	PolicyVersion     string            `json:"policy_version,omitempty"`
-	DecisionID        string            `json:"decision_id,omitempty"` // the policy's
-	Misses            int               `json:"misses,omitempty"`      // lookups that found nothing, one after the other
-	CreatedAt         time.Time         `json:"created_at"`
-	UpdatedAt         time.Time         `json:"updated_at"`
-	SendBy            *time.Time        `json:"send_by,omitempty"`
-	ExpiresAt         *time.Time        `json:"expires_at,omitempty"`
-	PolledAt          *time.Time        `json:"polled_at,omitempty"` // the last lookup
-	DueAt             *time.Time        `json:"due_at,omitempty"`    // the next lookup
-	PaidLateAt        *time.Time        `json:"paid_late_at,omitempty"`
-	PaidAmount        money.Amount      `json:"paid_amount,omitempty"` // where it is not the amount asked for
-	Returned          money.Amount      `json:"returned_amount,omitempty"`
-	ReturnedAt        *time.Time        `json:"returned_at,omitempty"` // when all of it was gone
-	Returns           []movement.Return `json:"returns,omitempty"`
-	History           []HistoryEntry    `json:"history"` // the oldest entry first
+	ID                string                  `json:"id"`
+	MerchantID        string                  `json:"merchant_id"`
+	Mode              string                  `json:"mode"`                // live or test
+	Kind              string                  `json:"kind"`                // payment, collection, transfer or order
+	Reference         string                  `json:"reference,omitempty"` // the merchant's, left out where it gave none
+	Operation         string                  `json:"operation"`
+	Provider          string                  `json:"provider"`
+	State             string                  `json:"state"`
+	Attempt           int                     `json:"attempt"`
+	Amount            money.Amount            `json:"amount"`
+	Request           json.RawMessage         `json:"request,omitempty"` // without any key
+	Result            json.RawMessage         `json:"result,omitempty"`  // the provider's
+	RefusalCode       string                  `json:"refusal_code,omitempty"`
+	RefusalMessage    string                  `json:"refusal_message,omitempty"`
+	UpstreamReference string                  `json:"upstream_reference"`
+	ProviderReference string                  `json:"provider_reference,omitempty"`
+	FactID            string                  `json:"fact_id,omitempty"`
+	RequestID         string                  `json:"request_id,omitempty"`
+	PolicyVersion     string                  `json:"policy_version,omitempty"`
+	DecisionID        string                  `json:"decision_id,omitempty"` // the policy's
+	Misses            int                     `json:"misses,omitempty"`      // lookups that found nothing, one after the other
+	CreatedAt         time.Time               `json:"created_at"`
+	UpdatedAt         time.Time               `json:"updated_at"`
+	SendBy            *time.Time              `json:"send_by,omitempty"`
+	ExpiresAt         *time.Time              `json:"expires_at,omitempty"`
+	PolledAt          *time.Time              `json:"polled_at,omitempty"` // the last lookup
+	DueAt             *time.Time              `json:"due_at,omitempty"`    // the next lookup
+	PaidLateAt        *time.Time              `json:"paid_late_at,omitempty"`
+	PaidAmount        money.Amount            `json:"paid_amount,omitempty"` // where it is not the amount asked for
+	Returned          money.Amount            `json:"returned_amount,omitempty"`
+	ReturnedAt        *time.Time              `json:"returned_at,omitempty"` // when all of it was gone
+	Returns           []movement.Return       `json:"returns,omitempty"`
+	History           []movement.HistoryEntry `json:"history"` // the oldest entry first
 
 	Paying
 	Trail
@@ -64,31 +64,12 @@ type Paying struct {
 
 // Trail is the part of a movement that is kept beside its history.
 type Trail struct {
-	Answer      json.RawMessage `json:"answer,omitempty"`       // the first one to the merchant
-	CallbackURL string          `json:"callback_url,omitempty"` // the query's values are hidden
-	Notes       []Note          `json:"notes,omitempty"`
-	Overrides   []Override      `json:"overrides,omitempty"`
-	Exceptions  []Exception     `json:"exceptions,omitempty"` // the resolved ones too
-	Callbacks   []Callback      `json:"callbacks,omitempty"`  // with their attempts, without their bodies
-}
-
-// HistoryEntry is one entry of a movement's history. What is kept beside the
-// history has no sequence number.
-type HistoryEntry struct {
-	Sequence int       `json:"sequence,omitempty"`
-	Event    string    `json:"event"`
-	At       time.Time `json:"at"`
-	Detail   string    `json:"detail,omitempty"`
-}
-
-// Note is a provider's answer that changed no state, and how often it came.
-type Note struct {
-	Attempt int       `json:"attempt"`
-	Event   string    `json:"event"` // what was answered: a call or a lookup
-	Detail  string    `json:"detail"`
-	At      time.Time `json:"at"`
-	LastAt  time.Time `json:"last_at"`
-	Times   int       `json:"times"`
+	Answer      json.RawMessage     `json:"answer,omitempty"`       // the first one to the merchant
+	CallbackURL string              `json:"callback_url,omitempty"` // the query's values are hidden
+	Notes       []movement.Note     `json:"notes,omitempty"`
+	Overrides   []movement.Override `json:"overrides,omitempty"`
+	Exceptions  []Exception         `json:"exceptions,omitempty"` // the resolved ones too
+	Callbacks   []Callback          `json:"callbacks,omitempty"`  // with their attempts, without their bodies
 }
 
 // Posting is a transaction of the ledger: what it adds to each account.
@@ -103,20 +84,6 @@ type Posting struct {
 	Deposit   Rupiah    `json:"deposit"`
 }
 
-// Override is operators' decision on an attempt whose outcome nobody knew. It
-// waits until another operator confirms it, unless it was made alone.
-type Override struct {
-	Attempt         int        `json:"attempt"`
-	As              string     `json:"as"` // success, failed or resubmit
-	Operator        string     `json:"operator"`
-	Reason          string     `json:"reason"`
-	At              time.Time  `json:"at"`
-	Alone           bool       `json:"alone,omitempty"`
-	ConfirmedBy     string     `json:"confirmed_by,omitempty"`
-	ConfirmedReason string     `json:"confirmed_reason,omitempty"`
-	ConfirmedAt     *time.Time `json:"confirmed_at,omitempty"`
-}
-
 // NewOverride says how an open movement ended, whose provider tells no end, or that an order is to be sent again. Alone needs no second operator up
 // to approval_above, and is reviewed afterwards.
 type NewOverride struct {
@@ -129,14 +96,14 @@ type NewOverride struct {
 // Overridden is a movement's state after an override. Waiting: another operator
 // has to say the same first.
 type Overridden struct {
-	ID         string   `json:"id"`
-	MerchantID string   `json:"merchant_id"`
-	Mode       string   `json:"mode"`
-	Kind       string   `json:"kind"`
-	Reference  string   `json:"reference,omitempty"`
-	State      string   `json:"state"`
-	Waiting    bool     `json:"waiting"`
-	Override   Override `json:"override"`
+	ID         string            `json:"id"`
+	MerchantID string            `json:"merchant_id"`
+	Mode       string            `json:"mode"`
+	Kind       string            `json:"kind"`
+	Reference  string            `json:"reference,omitempty"`
+	State      string            `json:"state"`
+	Waiting    bool              `json:"waiting"`
+	Override   movement.Override `json:"override"`
 }
 
 // FindResult is every movement that an id belongs to, the newest first. Since
@@ -174,22 +141,22 @@ const (
 // FoundMovement is a movement in short. By names the fields that hold the id. Its
 // history has the callbacks and overrides in it, the oldest first.
 type FoundMovement struct {
-	By                []string       `json:"by"`
-	ID                string         `json:"id"`
-	MerchantID        string         `json:"merchant_id"`
-	Mode              string         `json:"mode"`
-	Kind              string         `json:"kind"`
-	Reference         string         `json:"reference,omitempty"` // left out where the merchant gave none
-	Operation         string         `json:"operation"`
-	Provider          string         `json:"provider"`
-	State             string         `json:"state"`
-	Amount            money.Amount   `json:"amount"`
-	RequestID         string         `json:"request_id,omitempty"`
-	DecisionID        string         `json:"decision_id,omitempty"`
-	PolicyVersion     string         `json:"policy_version,omitempty"`
-	UpstreamReference string         `json:"upstream_reference"`
-	ProviderReference string         `json:"provider_reference,omitempty"`
-	History           []HistoryEntry `json:"history"`
+	By                []string                `json:"by"`
+	ID                string                  `json:"id"`
+	MerchantID        string                  `json:"merchant_id"`
+	Mode              string                  `json:"mode"`
+	Kind              string                  `json:"kind"`
+	Reference         string                  `json:"reference,omitempty"` // left out where the merchant gave none
+	Operation         string                  `json:"operation"`
+	Provider          string                  `json:"provider"`
+	State             string                  `json:"state"`
+	Amount            money.Amount            `json:"amount"`
+	RequestID         string                  `json:"request_id,omitempty"`
+	DecisionID        string                  `json:"decision_id,omitempty"`
+	PolicyVersion     string                  `json:"policy_version,omitempty"`
+	UpstreamReference string                  `json:"upstream_reference"`
+	ProviderReference string                  `json:"provider_reference,omitempty"`
+	History           []movement.HistoryEntry `json:"history"`
 }
 
 // MovementID names a movement, by any id that belongs to it alone.

@@ -1,18 +1,12 @@
 package adminapi
 
-import "time"
+import "github.com/seed-f006e74d/gerbang/gateway/store"
 
 // OperatorToken is a token of an operator, without the token itself.
 type OperatorToken struct {
-	Name      string     `json:"name"`
-	Role      string     `json:"role"`             // read, support, finance, policy or admin
-	Inputs    bool       `json:"inputs,omitempty"` // may read what refused requests asked for
-	Usable    bool       `json:"usable"`           // neither revoked nor expired, and signed
-	Unsigned  bool       `json:"unsigned,omitempty"`
-	CreatedBy string     `json:"created_by"`
-	CreatedAt time.Time  `json:"created_at"`
-	ExpiresAt *time.Time `json:"expires_at,omitempty"`
-	RevokedAt *time.Time `json:"revoked_at,omitempty"`
+	store.OperatorToken
+	Usable   bool `json:"usable"` // neither revoked nor expired, and signed
+	Unsigned bool `json:"unsigned,omitempty"`
 }
 
 // NewOperatorToken asks for the first token of an operator. It never expires unless that
@@ -44,16 +38,8 @@ type OperatorRevocation struct {
 
 // The acts on operators' tokens. The configuration's tokens are not among them.
 var (
-	ListOperatorTokens = Endpoint[None, []OperatorToken]{Act{
-		Route: "GET /admin/operator-tokens", Takes: Read, Text: "List operators' tokens by name, of each operator the newest first.",
-	}}
-	CreateOperatorToken = Endpoint[NewOperatorToken, CreatedOperatorToken]{Act{
-		Route: "POST /admin/operator-tokens", Takes: Administer, Text: "Make somebody an operator.",
-	}}
-	RotateOperatorToken = Endpoint[OperatorRotation, CreatedOperatorToken]{Act{
-		Route: "POST /admin/operator-tokens/{operator}/rotate", Takes: Administer, Text: "Replace an operator's token by a new one.",
-	}}
-	RevokeOperatorTokens = Endpoint[OperatorRevocation, []OperatorToken]{Act{
-		Route: "POST /admin/operator-tokens/{operator}/revoke", Takes: Administer, Text: "End all tokens of an operator now.",
-	}}
+	ListOperatorTokens   = Endpoint[None, []OperatorToken]{Act{Route: "GET /admin/operator-tokens", Takes: Read, Text: "List operators' tokens by name, of each operator the newest first."}}
+	CreateOperatorToken  = Endpoint[NewOperatorToken, CreatedOperatorToken]{Act{Route: "POST /admin/operator-tokens", Takes: Administer, Text: "Make somebody an operator."}}
+	RotateOperatorToken  = Endpoint[OperatorRotation, CreatedOperatorToken]{Act{Route: "POST /admin/operator-tokens/{operator}/rotate", Takes: Administer, Text: "Replace an operator's token by a new one."}}
+	RevokeOperatorTokens = Endpoint[OperatorRevocation, []OperatorToken]{Act{Route: "POST /admin/operator-tokens/{operator}/revoke", Takes: Administer, Text: "End all tokens of an operator now."}}
 )

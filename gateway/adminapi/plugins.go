@@ -3,41 +3,35 @@ package adminapi
 import (
 	"encoding/json"
 	"time"
-)
 
-// PluginReach is what a plugin may reach, beside what every program needs.
-type PluginReach struct {
-	Read     []string `json:"read,omitempty"`      // files and directories
-	Ports    []uint16 `json:"ports,omitempty"`     // TCP ports that it may connect to; 443 where there are none
-	MemoryMB int64    `json:"memory_mb,omitempty"` // that it may use; 512 where it is 0
-	User     string   `json:"user,omitempty"`      // whom it runs as; the gateway's own where it is ""
-}
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+)
 
 // NewApproval is an operator's word that a binary, which declares a manifest, may run.
 type NewApproval struct {
-	SHA256   string          `json:"sha256"`
-	Manifest json.RawMessage `json:"manifest"`
-	Reach    PluginReach     `json:"reach"`
-	Evidence string          `json:"evidence,omitempty"` // what was proven of it
+	SHA256   string            `json:"sha256"`
+	Manifest json.RawMessage   `json:"manifest"`
+	Reach    store.PluginReach `json:"reach"`
+	Evidence string            `json:"evidence,omitempty"` // what was proven of it
 }
 
 // PluginApproval is what an operator approved.
 type PluginApproval struct {
-	ApprovalID     string          `json:"approval_id"`
-	Provider       string          `json:"provider"`
-	SHA256         string          `json:"sha256"`
-	Version        string          `json:"version"`
-	ManifestDigest string          `json:"manifest_digest"`
-	Manifest       json.RawMessage `json:"manifest,omitempty"` // where one plugin is shown
-	Reach          PluginReach     `json:"reach"`
-	Evidence       string          `json:"evidence"`
-	ApprovedBy     string          `json:"approved_by"`
-	ApprovedAt     time.Time       `json:"approved_at"`
-	ConfirmedBy    string          `json:"confirmed_by,omitempty"`
-	Unsigned       bool            `json:"unsigned,omitempty"` // no gateway with this keyset wrote it: it does not run
-	State          string          `json:"state"`              // in force, tried on one replica, before it, removed, approved, or waiting for another operator
-	Replica        string          `json:"replica_id,omitempty"`
-	PluginsDir     string          `json:"plugins_dir,omitempty"` // where the binary has to lie, under its SHA-256
+	ApprovalID     string            `json:"approval_id"`
+	Provider       string            `json:"provider"`
+	SHA256         string            `json:"sha256"`
+	Version        string            `json:"version"`
+	ManifestDigest string            `json:"manifest_digest"`
+	Manifest       json.RawMessage   `json:"manifest,omitempty"` // where one plugin is shown
+	Reach          store.PluginReach `json:"reach"`
+	Evidence       string            `json:"evidence"`
+	ApprovedBy     string            `json:"approved_by"`
+	ApprovedAt     time.Time         `json:"approved_at"`
+	ConfirmedBy    string            `json:"confirmed_by,omitempty"`
+	Unsigned       bool              `json:"unsigned,omitempty"` // no gateway with this keyset wrote it: it does not run
+	State          string            `json:"state"`              // in force, tried on one replica, before it, removed, approved, or waiting for another operator
+	Replica        string            `json:"replica_id,omitempty"`
+	PluginsDir     string            `json:"plugins_dir,omitempty"` // where the binary has to lie, under its SHA-256
 }
 
 // PluginReplica is a replica that runs, and its part in a plugin.
@@ -86,13 +80,9 @@ var (
 	ApprovePlugin = Endpoint[NewApproval, PluginApproval]{Act{
 		Route: "POST /admin/plugin-approvals", Takes: Administer, Large: true, Text: "Keep an approval, or confirm another operator's. It puts nothing in force.",
 	}}
-	ConfirmPlugin = Endpoint[ApprovalID, PluginApproval]{Act{
-		Route: "POST /admin/plugin-approvals/{approval}/confirm", Takes: Administer, Text: "Confirm another operator's approval.",
-	}}
+	ConfirmPlugin  = Endpoint[ApprovalID, PluginApproval]{Act{Route: "POST /admin/plugin-approvals/{approval}/confirm", Takes: Administer, Text: "Confirm another operator's approval."}}
 	ActivatePlugin = Endpoint[PluginActivation, PluginChange]{Act{Route: "POST /admin/plugins/{provider}/activate", Takes: Administer, Text: "Put an approval in force."}}
 	RollBackPlugin = Endpoint[ProviderName, PluginChange]{Act{Route: "POST /admin/plugins/{provider}/rollback", Takes: Administer, Text: "Put in force what was before."}}
 	RemovePlugin   = Endpoint[PluginRemoval, PluginChange]{Act{Route: "POST /admin/plugins/{provider}/remove", Takes: Administer, Text: "End a plugin that nothing needs."}}
-	RestartPlugin  = Endpoint[ProviderName, None]{Act{
-		Route: "POST /admin/plugins/{provider}/restart", Takes: Administer, Text: "Have a plugin go on in a new process, on the replica that is asked.",
-	}}
+	RestartPlugin  = Endpoint[ProviderName, None]{Act{Route: "POST /admin/plugins/{provider}/restart", Takes: Administer, Text: "Have a plugin go on in a new process, on the replica that is asked."}}
 )

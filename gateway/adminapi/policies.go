@@ -2,6 +2,8 @@ package adminapi
 
 import (
 	"time"
+
+	"github.com/seed-f006e74d/gerbang/policy"
 )
 
 // MaxPolicy is the largest body that has a policy set in it, in bytes. Compiling takes many times as much memory.
@@ -20,40 +22,29 @@ type NewPolicy struct {
 
 // PolicyVersion is a policy set that was pushed.
 type PolicyVersion struct {
-	Version     string          `json:"version"` // SHA-256 of its files
-	Number      int64           `json:"number"`  // counts the pushes from 1
-	State       string          `json:"state"`   // refused, pushed, waiting, active or past
-	StateAt     time.Time       `json:"state_at"`
-	Author      string          `json:"author"`
-	Message     string          `json:"message"`
-	Forced      string          `json:"forced,omitempty"`      // why a refusal was overruled
-	Predecessor string          `json:"predecessor,omitempty"` // in force when it was pushed
-	PushedAt    time.Time       `json:"pushed_at"`
-	Replicas    int             `json:"replicas"` // live ones that run it
-	Findings    []PolicyFinding `json:"findings"`
-	Existed     bool            `json:"existed,omitempty"`  // before this push
-	Unsigned    bool            `json:"unsigned,omitempty"` // no gateway with this keyset has written it: it is never loaded
+	Version     string           `json:"version"` // SHA-256 of its files
+	Number      int64            `json:"number"`  // counts the pushes from 1
+	State       string           `json:"state"`   // refused, pushed, waiting, active or past
+	StateAt     time.Time        `json:"state_at"`
+	Author      string           `json:"author"`
+	Message     string           `json:"message"`
+	Forced      string           `json:"forced,omitempty"`      // why a refusal was overruled
+	Predecessor string           `json:"predecessor,omitempty"` // in force when it was pushed
+	PushedAt    time.Time        `json:"pushed_at"`
+	Replicas    int              `json:"replicas"` // live ones that run it
+	Findings    []policy.Finding `json:"findings"`
+	Existed     bool             `json:"existed,omitempty"`  // before this push
+	Unsigned    bool             `json:"unsigned,omitempty"` // no gateway with this keyset has written it: it is never loaded
 
 	Files map[string]string `json:"files,omitempty"` // contents by name; not in lists
 }
 
-// PolicyFinding is why a version was refused, or, as a warning, what to look at.
-type PolicyFinding struct {
-	Check     string `json:"check"`   // compile, tests, builtins, answer, meaning or cost
-	Warning   bool   `json:"warning"` // else it refuses
-	File      string `json:"file"`
-	Line      int    `json:"line,omitempty"`
-	Col       int    `json:"column,omitempty"`
-	Reason    string `json:"reason"`
-	Merchants int    `json:"merchants"` // whom it is about
-}
-
 // PolicyTest is what a push would find in a set, which is not kept.
 type PolicyTest struct {
-	Version  string          `json:"version"`
-	Rules    string          `json:"rules,omitempty"` // the version whose rules were taken, where the set has none
-	Good     bool            `json:"good"`
-	Findings []PolicyFinding `json:"findings"`
+	Version  string           `json:"version"`
+	Rules    string           `json:"rules,omitempty"` // the version whose rules were taken, where the set has none
+	Good     bool             `json:"good"`
+	Findings []policy.Finding `json:"findings"`
 }
 
 // PolicyDiff is how one version becomes another.

@@ -62,12 +62,8 @@ type SearchOf struct {
 
 // The acts on what merchants have asked for.
 var (
-	ListRequests = Endpoint[InMode, Requests]{Act{
-		Route: "GET /admin/merchants/{merchant}/requests", Takes: Read, Text: "Count what was decided on a merchant's requests in the last hour.",
-	}}
-	ListRefusals = Endpoint[RefusalFilter, Refusals]{Act{
-		Route: "GET /admin/merchants/{merchant}/refusals", Takes: Read, Text: "List single requests that were refused or failed, the newest first.",
-	}}
-	FindOf      = Endpoint[SearchOf, FindResult]{Act{Route: "GET /admin/merchants/{merchant}/find", Takes: Read, Text: "Find what belongs to one merchant in one mode."}}
-	ShowTraffic = Endpoint[None, Traffic]{Act{Route: "GET /admin/traffic", Takes: Read, Text: "Tell what became of merchants' requests in the last minutes."}}
+	ListRequests = Endpoint[InMode, Requests]{Act{Route: "GET /admin/merchants/{merchant}/requests", Takes: Read, Text: "Count what was decided on a merchant's requests in the last hour."}}
+	ListRefusals = Endpoint[RefusalFilter, Refusals]{Act{Route: "GET /admin/merchants/{merchant}/refusals", Takes: Read, Text: "List single requests that were refused or failed, the newest first."}}
+	FindOf       = Endpoint[SearchOf, FindResult]{Act{Route: "GET /admin/merchants/{merchant}/find", Takes: Read, Text: "Find what belongs to one merchant in one mode."}}
+	ShowTraffic  = Endpoint[None, Traffic]{Act{Route: "GET /admin/traffic", Takes: Read, Text: "Tell what became of merchants' requests in the last minutes."}}
 )

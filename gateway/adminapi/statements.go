@@ -50,7 +50,5 @@ var (
 	ListStatementLines = Endpoint[LineFilter, []StatementLine]{Act{
 		Route: "GET /admin/merchants/{merchant}/statement-lines", Takes: Read, Text: "List a merchant's statement lines that wait for an operator, the newest first.",
 	}}
-	AssignStatementLine = Endpoint[NewAssignment, Assigned]{Act{
-		Route: "POST /admin/movements/{movement}/assign", Takes: MoveMoney, Text: "Give a statement line to a collection.",
-	}}
+	AssignStatementLine = Endpoint[NewAssignment, Assigned]{Act{Route: "POST /admin/movements/{movement}/assign", Takes: MoveMoney, Text: "Give a statement line to a collection."}}
 )

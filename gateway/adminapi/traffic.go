@@ -2,6 +2,8 @@ package adminapi
 
 import (
 	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
 )
 
 // Traffic is what became of merchants' requests in the last minutes. What was decided is of
@@ -9,7 +11,7 @@ import (
 type Traffic struct {
 	From         time.Time        `json:"from"` // of the first slice
 	SliceSeconds int              `json:"slice_seconds"`
-	Slices       []TrafficCounts  `json:"slices"`
+	Slices       []decision.Slice `json:"slices"`
 	Operations   []OperationCount `json:"operations"` // the busiest first
 	Refusals     []RefusalCount   `json:"refusals"`   // the most frequent first, at most 50
 
@@ -19,19 +21,10 @@ type Traffic struct {
 	Providers     []ProviderTraffic `json:"providers"`
 }
 
-// TrafficCounts is how often requests were decided in each way.
-type TrafficCounts struct {
-	Admitted  int64 `json:"admitted"`
-	Slowed    int64 `json:"slowed"`
-	OverQuota int64 `json:"over_quota"`
-	Denied    int64 `json:"denied"`
-	Unjudged  int64 `json:"unjudged"` // the policy could not be evaluated
-}
-
 // OperationCount is how often requests for an operation were decided in each way.
 type OperationCount struct {
 	Operation string `json:"operation"`
-	TrafficCounts
+	decision.Slice
 }
 
 // RefusalCount is how often a merchant was refused something by a rule.

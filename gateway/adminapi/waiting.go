@@ -3,6 +3,7 @@ package adminapi
 import (
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
@@ -19,15 +20,15 @@ type Waiting struct {
 
 // WaitingOverride is what one operator says of an open movement.
 type WaitingOverride struct {
-	ID         string       `json:"id"` // the movement's
-	MerchantID string       `json:"merchant_id"`
-	Mode       string       `json:"mode"`
-	Kind       string       `json:"kind"`
-	Reference  string       `json:"reference"`
-	Provider   string       `json:"provider"`
-	Amount     money.Amount `json:"amount"`
-	State      string       `json:"state"`
-	Override   Override     `json:"override"`
+	ID         string            `json:"id"` // the movement's
+	MerchantID string            `json:"merchant_id"`
+	Mode       string            `json:"mode"`
+	Kind       string            `json:"kind"`
+	Reference  string            `json:"reference"`
+	Provider   string            `json:"provider"`
+	Amount     money.Amount      `json:"amount"`
+	State      string            `json:"state"`
+	Override   movement.Override `json:"override"`
 }
 
 // WaitingAssignment is a statement line that one operator wants to give to a collection.

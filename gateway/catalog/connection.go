@@ -32,16 +32,16 @@ func NewConnectionSchema(m *manifest.Manifest) (*ConnectionSchema, error) {
 
 // Ask is a field that a provider asks for in credentials.
 type Ask struct {
-	Name        string
-	Required    bool
-	Title       string
-	Description string
-	Secret      bool     // the manifest says writeOnly
-	Operators   bool     // operators alone set it: where the gateway connects to, or more than one value
-	Type        string   // string, integer, number or boolean; "" for choices and for what is more than one value
-	Choices     []string // where the value is one of a few
-	Pattern     string   // a regular expression that the value fits
-	Example     string   // as JSON
+	Name        string   `json:"name"`
+	Required    bool     `json:"required"`
+	Secret      bool     `json:"secret"` // the manifest says writeOnly
+	Title       string   `json:"title,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Choices     []string `json:"choices,omitempty"` // where the value is one of a few
+	Pattern     string   `json:"pattern,omitempty"` // a regular expression that the value fits
+	Example     string   `json:"example,omitempty"` // as JSON
+	Operators   bool     `json:"-"`                 // operators alone set it: where the gateway connects to, or more than one value
+	Type        string   `json:"-"`                 // string, integer, number or boolean; "" for choices and for what is more than one value
 }
 
 // Asks returns the fields of credentials, the required ones first.

@@ -174,19 +174,12 @@ func credentialsMissing(provider tenants.Provider, schema *catalog.ConnectionSch
 }
 
 // listConnectionFields tells what a provider asks for in credentials, from its manifest.
-func (c *Console) listConnectionFields(x *call, wanted adminapi.ProviderName) ([]adminapi.ConnectionField, error) {
+func (c *Console) listConnectionFields(x *call, wanted adminapi.ProviderName) ([]catalog.Ask, error) {
 	schema, ok := c.offered.Load().schemas[tenants.Provider(wanted.Provider)]
 	if !ok {
 		return nil, fault.New(fault.NotFound, "There is no such provider.")
 	}
-	fields := []adminapi.ConnectionField{}
-	for _, ask := range schema.Asks() {
-		fields = append(fields, adminapi.ConnectionField{
-			Name: ask.Name, Required: ask.Required, Secret: ask.Secret, Title: ask.Title, Description: ask.Description,
-			Choices: ask.Choices, Pattern: ask.Pattern, Example: ask.Example,
-		})
-	}
-	return fields, nil
+	return append([]catalog.Ask{}, schema.Asks()...), nil
 }
 
 // asked are the names of the fields that a provider asks for.

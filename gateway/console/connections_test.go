@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -29,7 +30,7 @@ func TestWhatAProviderAsksForIsExplained(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	fields, err := adminapi.ListConnectionFields.Call(t.Context(), w, adminapi.ProviderName{Provider: "bank"})
-	want := []adminapi.ConnectionField{
+	want := []catalog.Ask{
 		{Name: "api_key", Required: true, Secret: true, Title: "API key", Description: "as the portal shows it", Pattern: "^k-", Example: `"k-0123"`},
 		{Name: "pin"}, {Name: "region", Choices: []string{"jkt", "sub"}},
 	}

@@ -306,26 +306,25 @@ func nameBy(m movement.Movement, id string) []string {
 
 // historyWith is a movement's history with its reservation, overrides and callbacks
 // in it, the oldest first.
-func historyWith(m movement.Movement, entries []movement.HistoryEntry, callbacks []movement.Callback, overrides []movement.Override) []adminapi.HistoryEntry {
-	history := []adminapi.HistoryEntry{{At: m.CreatedAt, Event: "reserved", Detail: fmt.Sprintf("attempt %d, as %s", m.Attempt, m.UpstreamReference())}}
-	for _, e := range entries {
-		history = append(history, adminapi.HistoryEntry(e))
-	}
+func historyWith(m movement.Movement, entries []movement.HistoryEntry, callbacks []movement.Callback, overrides []movement.Override) []movement.HistoryEntry {
+	history := append([]movement.HistoryEntry{
+		{At: m.CreatedAt, Event: "reserved", Detail: fmt.Sprintf("attempt %d, as %s", m.Attempt, m.UpstreamReference())},
+	}, entries...)
 	for _, o := range overrides {
 		event := "proposed "
 		if o.Alone {
 			event = "decided alone "
 		}
-		history = append(history, adminapi.HistoryEntry{At: o.At, Event: event + string(o.Outcome), Detail: "by " + o.Operator})
+		history = append(history, movement.HistoryEntry{At: o.At, Event: event + string(o.Outcome), Detail: "by " + o.Operator})
 		if o.ConfirmedBy != "" {
-			history = append(history, adminapi.HistoryEntry{At: o.ConfirmedAt, Event: "confirmed " + string(o.Outcome), Detail: "by " + o.ConfirmedBy})
+			history = append(history, movement.HistoryEntry{At: o.ConfirmedAt, Event: "confirmed " + string(o.Outcome), Detail: "by " + o.ConfirmedBy})
 		}
 	}
 	for _, callback := range callbacks {
-		history = append(history, adminapi.HistoryEntry{
+		history = append(history, movement.HistoryEntry{
 			At: callback.CreatedAt, Event: "callback " + callback.Event, Detail: fmt.Sprintf("%s, tries: %d", callback.State, callback.Tries),
 		})
 	}
-	slices.SortStableFunc(history, func(a, b adminapi.HistoryEntry) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(history, func(a, b movement.HistoryEntry) int { return a.At.Compare(b.At) })
 	return history
 }

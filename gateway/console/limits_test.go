@@ -11,6 +11,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
 )
 
@@ -103,7 +104,7 @@ func TestOwnMarkupAndPayoutLimits(t *testing.T) {
 	}
 	entries, err := adminapi.ListAudit.Call(ctx, w, adminapi.AuditFilter{Merchant: made.MerchantID})
 	const want = "price:markup Rp 75, payout:day Rp 500 transfers 0, payout:repeat_within 90s until 2026-11-20T09:00:00Z: agreed"
-	if err != nil || !slices.ContainsFunc(entries, func(e adminapi.AuditEntry) bool { return e.Detail == want }) {
+	if err != nil || !slices.ContainsFunc(entries, func(e store.Audit) bool { return e.Detail == want }) {
 		t.Errorf("the audit: %+v, %v; want %q", entries, err, want)
 	}
 	if got, err := adminapi.RemoveLimit.Call(ctx, w, adminapi.LimitRemoval{Merchant: made.MerchantID, Name: adminapi.LimitDay, Reason: "over"}); err != nil || len(got) != 2 {

@@ -231,7 +231,7 @@ func (c *Console) changed(x *call, id tenants.MerchantID, err error) (adminapi.M
 	return c.showMerchant(x, adminapi.MerchantID{})
 }
 
-func (c *Console) listAudit(x *call, wanted adminapi.AuditFilter) ([]adminapi.AuditEntry, error) {
+func (c *Console) listAudit(x *call, wanted adminapi.AuditFilter) ([]store.Audit, error) {
 	if _, err := c.account(x); err != nil {
 		return nil, err
 	}
@@ -249,14 +249,7 @@ func (c *Console) listAudit(x *call, wanted adminapi.AuditFilter) ([]adminapi.Au
 		}
 	}
 	entries, err := c.deps.Merchants.AuditOf(x.request.Context(), r)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]adminapi.AuditEntry, len(entries))
-	for i, e := range entries {
-		list[i] = adminapi.AuditEntry{ID: e.ID.String(), Operator: e.Operator, Action: e.Action, Detail: e.Detail, At: e.At, From: string(e.From), Times: e.Times}
-	}
-	return list, nil
+	return append([]store.Audit{}, entries...), err
 }
 
 func (x *call) merchant() tenants.MerchantID {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -96,7 +97,7 @@ func TestTheAuditSaysFromWhere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.merchant().MerchantID
-	suspend := func(claimed string) adminapi.AuditEntry {
+	suspend := func(claimed string) store.Audit {
 		t.Helper()
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/admin/merchants/"+id+"/suspend", strings.NewReader("{}"))
 		request.RemoteAddr = "127.0.0.1:4711"

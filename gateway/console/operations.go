@@ -25,15 +25,13 @@ func (c *Console) listExceptions(x *call, wanted adminapi.ExceptionFilter) ([]ad
 }
 
 func exceptionDocument(e movement.Exception) adminapi.Exception {
-	detail, times := e.Detail, int64(0)
+	id := exceptionID(e)
 	if e.Times > 1 {
-		detail, times = fmt.Sprintf("%d times: %s", e.Times, e.Detail), e.Times
+		e.Detail = fmt.Sprintf("%d times: %s", e.Times, e.Detail)
+	} else {
+		e.Times = 0
 	}
-	return adminapi.Exception{
-		ID: exceptionID(e), MerchantID: e.Owner.MerchantID, Mode: e.Owner.Mode, Subject: e.Subject, Reason: e.Reason,
-		FactID: e.FactID, Provider: e.Provider, Detail: detail, At: e.At, Times: times,
-		ResolvedAt: given(e.ResolvedAt), ResolvedBy: e.ResolvedBy, Resolution: e.Resolution,
-	}
+	return adminapi.Exception{ID: id, Exception: e}
 }
 
 // exceptionID is what people call an exception: the same as long as it is open.
@@ -62,7 +60,7 @@ func (c *Console) resolveException(x *call, r adminapi.Resolution) (out adminapi
 // tokens of their own. The stored request never held a key.
 func movementDocument(m movement.Movement, history []movement.HistoryEntry) adminapi.Movement {
 	refusal := cmp.Or(m.Refusal, &movement.Refusal{})
-	out := adminapi.Movement{
+	return adminapi.Movement{
 		ID: m.ID.String(), MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Kind: string(m.Kind), Reference: shownReference(m.Reference),
 		Operation: m.Operation, Provider: m.Provider, State: string(m.State), Attempt: m.Attempt, Amount: m.Amount,
 		Request: m.Request, Result: m.Result, RefusalCode: refusal.Code, RefusalMessage: refusal.Message,
@@ -71,17 +69,13 @@ func movementDocument(m movement.Movement, history []movement.HistoryEntry) admi
 		CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt, SendBy: given(m.SendBy), ExpiresAt: given(m.ExpiresAt),
 		PolledAt: given(m.PolledAt), DueAt: given(m.DueAt), PaidLateAt: given(m.PaidLateAt), ReturnedAt: given(m.ReturnedAt),
 		PaidAmount: m.PaidAmount, Returned: m.Returned(), Returns: m.Returns,
-		History: make([]adminapi.HistoryEntry, len(history)),
+		History: append([]movement.HistoryEntry{}, history...),
 		Paying: adminapi.Paying{
 			ConnectionOwner: string(m.ConnectionOwner), ConnectionVersion: m.ConnectionVersion, ConnectionAccount: m.ConnectionAccount,
 			Charge: string(m.Charge), Cost: m.Cost, Fee: m.Fee, NameMatch: m.NameMatch, Quote: m.Quote,
 		},
 		Trail: adminapi.Trail{Answer: m.Answer, CallbackURL: presentURL(m.CallbackURL)},
 	}
-	for i, e := range history {
-		out.History[i] = adminapi.HistoryEntry(e)
-	}
-	return out
 }
 
 // given is a time, or nothing where it is zero.

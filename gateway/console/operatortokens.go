@@ -259,8 +259,5 @@ func (c *Console) tokenDocuments(tokens []store.OperatorToken, now time.Time) ([
 
 func (c *Console) tokenDocument(t store.OperatorToken, now time.Time) (adminapi.OperatorToken, error) {
 	signed, err := c.signed(t)
-	return adminapi.OperatorToken{
-		Name: t.Name, Role: t.Role, Inputs: t.Inputs, Usable: signed && t.Usable(now), Unsigned: !signed,
-		CreatedBy: t.CreatedBy, CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt, RevokedAt: t.RevokedAt,
-	}, err
+	return adminapi.OperatorToken{OperatorToken: t, Usable: signed && t.Usable(now), Unsigned: !signed}, err
 }

@@ -56,7 +56,7 @@ func TestAnOperatorsTokenHasItsRole(t *testing.T) {
 		t.Error("the token is in the log")
 	}
 	listed, err := adminapi.ListOperatorTokens.Call(t.Context(), w, adminapi.None{})
-	if err != nil || len(listed) != 1 || listed[0] != made.OperatorToken || strings.Contains(mustJSON(t, listed), made.Token) {
+	if err != nil || len(listed) != 1 || mustJSON(t, listed[0]) != mustJSON(t, made.OperatorToken) || strings.Contains(mustJSON(t, listed), made.Token) {
 		t.Errorf("listed %+v, %v", listed, err)
 	}
 }

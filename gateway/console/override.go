@@ -28,7 +28,7 @@ func (c *Console) overrideMovement(x *call, wanted adminapi.NewOverride) (out ad
 	m := overridden.Movement
 	return adminapi.Overridden{
 		ID: m.ID.String(), MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Kind: string(m.Kind), Reference: shownReference(m.Reference),
-		State: string(m.State), Waiting: !overridden.Override.Made(), Override: overrideDocument(overridden.Override),
+		State: string(m.State), Waiting: !overridden.Override.Made(), Override: overridden.Override,
 	}, nil
 }
 

@@ -152,7 +152,7 @@ func TestOneOperatorOverridesAlone(t *testing.T) {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	shown, err := adminapi.ShowMovement.Call(t.Context(), w, adminapi.MovementID{Movement: m.ID.String()})
-	if err != nil || len(shown.Exceptions) != 1 || shown.Exceptions[0].Reason != "overridden_alone" || shown.Exceptions[0].ResolvedAt != nil {
+	if err != nil || len(shown.Exceptions) != 1 || shown.Exceptions[0].Reason != "overridden_alone" || !shown.Exceptions[0].ResolvedAt.IsZero() {
 		t.Errorf("for review: %+v, %v", shown.Exceptions, err)
 	}
 	found, err := adminapi.Find.Call(t.Context(), w, adminapi.Search{ID: m.ID.Compact()})

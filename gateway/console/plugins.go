@@ -77,13 +77,13 @@ func (c *Console) showPlugin(x *call, wanted adminapi.ProviderName) (out adminap
 }
 
 // reachNow is what a plugin may reach on this replica.
-func (c *Console) reachNow(provider string) adminapi.PluginReach {
+func (c *Console) reachNow(provider string) store.PluginReach {
 	for _, s := range c.deps.Plugins.Status() {
 		if s.Provider == provider {
-			return adminapi.PluginReach{Read: s.Read, Ports: s.Ports, MemoryMB: s.MaxMemory >> 20, User: s.User}
+			return store.PluginReach{Read: s.Read, Ports: s.Ports, MemoryMB: s.MaxMemory >> 20, User: s.User}
 		}
 	}
-	return adminapi.PluginReach{}
+	return store.PluginReach{}
 }
 
 func noPlugin() error {
@@ -94,12 +94,9 @@ func pluginDocument(s host.Status) adminapi.Plugin {
 	p := adminapi.Plugin{
 		Provider: s.Provider, Version: s.Version, SHA256: s.SHA256, ManifestDigest: s.Digest,
 		Running: s.Running, PID: s.PID, Since: given(s.Since), Restarts: s.Restarts, LastFault: s.LastFault,
-		InFlight: s.InFlight, MaxInFlight: s.MaxInFlight, Breakers: []adminapi.Breaker{},
+		InFlight: s.InFlight, MaxInFlight: s.MaxInFlight, Breakers: append([]host.BreakerStatus{}, s.Breakers...),
 		Confined: s.Confined, Ports: texts(s.Ports), MemoryMB: s.Memory >> 20, LastErrors: []adminapi.PastFault{}, Replicas: []adminapi.PluginReplica{},
 		Latency: adminapi.Latency{Calls: s.Latency.Calls, MedianMS: s.Latency.Median.Milliseconds(), P99MS: s.Latency.P99.Milliseconds()},
-	}
-	for _, b := range s.Breakers {
-		p.Breakers = append(p.Breakers, adminapi.Breaker(b))
 	}
 	for _, f := range s.Faults {
 		p.LastErrors = append(p.LastErrors, adminapi.PastFault{At: f.At, Why: foreign(f.Why)})
@@ -128,7 +125,7 @@ func (c *Console) approvalDocument(a store.PluginApproval) adminapi.PluginApprov
 	}
 	return adminapi.PluginApproval{
 		ApprovalID: a.ID.String(), Provider: a.Provider, SHA256: a.SHA256, Version: a.Version, ManifestDigest: a.ManifestDigest,
-		Reach: adminapi.PluginReach(a.Reach), Evidence: a.Evidence, ApprovedBy: a.ApprovedBy, ApprovedAt: a.ApprovedAt, ConfirmedBy: a.ConfirmedBy,
+		Reach: a.Reach, Evidence: a.Evidence, ApprovedBy: a.ApprovedBy, ApprovedAt: a.ApprovedAt, ConfirmedBy: a.ConfirmedBy,
 		Unsigned: !c.deps.Approvals.Signed(a), State: state,
 	}
 }
@@ -166,7 +163,7 @@ func (c *Console) approvePlugin(x *call, wanted adminapi.NewApproval) (out admin
 		return out, fault.Invalid("reach.memory_mb", "must be at least 64")
 	}
 	a, err := c.deps.Approvals.Approve(x.request.Context(), x.operator.Name, approval.Wanted{
-		SHA256: wanted.SHA256, Manifest: wanted.Manifest, Reach: store.PluginReach(wanted.Reach), Evidence: wanted.Evidence,
+		SHA256: wanted.SHA256, Manifest: wanted.Manifest, Reach: wanted.Reach, Evidence: wanted.Evidence,
 	})
 	if err != nil {
 		return out, pluginFault(err)

@@ -57,7 +57,7 @@ func (c *Console) testPolicy(x *call, wanted adminapi.NewPolicy) (out adminapi.P
 		return out, policyFault(err)
 	}
 	return adminapi.PolicyTest{
-		Version: string(version), Rules: string(rules), Good: !policy.Refused(findings, false), Findings: findingDocuments(findings),
+		Version: string(version), Rules: string(rules), Good: !policy.Refused(findings, false), Findings: append([]policy.Finding{}, findings...),
 	}, nil
 }
 
@@ -256,22 +256,11 @@ func replicaState(r store.Replica, now time.Time) string {
 }
 
 func (c *Console) policyDocument(v store.PolicyVersion) adminapi.PolicyVersion {
-	document := adminapi.PolicyVersion{
+	return adminapi.PolicyVersion{
 		Version: string(v.Version), Number: v.Number, State: string(v.State), StateAt: v.StateAt, Author: v.Author, Message: v.Message,
-		Forced: v.Forced, Predecessor: string(v.Predecessor), PushedAt: v.PushedAt, Findings: findingDocuments(v.Findings),
+		Forced: v.Forced, Predecessor: string(v.Predecessor), PushedAt: v.PushedAt, Findings: append([]policy.Finding{}, v.Findings...),
 		Unsigned: c.deps.Publisher.Vault.VerifyPolicy(v.MAC, v.Digest()) != nil,
 	}
-	return document
-}
-
-func findingDocuments(findings []policy.Finding) []adminapi.PolicyFinding {
-	documents := make([]adminapi.PolicyFinding, len(findings))
-	for i, f := range findings {
-		documents[i] = adminapi.PolicyFinding{
-			Check: string(f.Check), Warning: f.Warning, File: f.File, Line: f.Line, Col: f.Col, Reason: f.Reason, Merchants: f.Merchants,
-		}
-	}
-	return documents
 }
 
 // policyFault says what an operator can do about it.

@@ -182,9 +182,6 @@ func (c *Console) trace(x *call, e *explained, out *adminapi.Decision) error {
 	for _, because := range explained.Because {
 		out.Places = append(out.Places, placeBecause(because))
 	}
-	lines, err := e.sets[0].Trace(ctx, asked)
-	for _, line := range lines {
-		out.Trace = append(out.Trace, adminapi.TraceLine{Op: line.Op, File: line.File, Line: line.Line, Text: line.Text})
-	}
+	out.Trace, err = e.sets[0].Trace(ctx, asked)
 	return err
 }

@@ -21,16 +21,13 @@ func (c *Console) showTraffic(x *call, _ adminapi.None) (out adminapi.Traffic, e
 	}
 	out = adminapi.Traffic{
 		From: w.From, SliceSeconds: int(w.Width / time.Second), ReplicaID: c.deps.Replica.String(),
-		Slices: make([]adminapi.TrafficCounts, len(w.Slices)), Operations: []adminapi.OperationCount{}, Refusals: []adminapi.RefusalCount{},
-	}
-	for i, s := range w.Slices {
-		out.Slices[i] = adminapi.TrafficCounts(s)
+		Slices: append([]decision.Slice{}, w.Slices...), Operations: []adminapi.OperationCount{}, Refusals: []adminapi.RefusalCount{},
 	}
 	for _, operation := range slices.SortedFunc(maps.Keys(w.Operations), func(a, b string) int {
 		total := func(s *decision.Slice) int64 { return s.Admitted + s.Refused() }
 		return cmp.Or(cmp.Compare(total(w.Operations[b]), total(w.Operations[a])), cmp.Compare(a, b))
 	}) {
-		out.Operations = append(out.Operations, adminapi.OperationCount{Operation: operation, TrafficCounts: adminapi.TrafficCounts(*w.Operations[operation])})
+		out.Operations = append(out.Operations, adminapi.OperationCount{Operation: operation, Slice: *w.Operations[operation]})
 	}
 	for _, r := range w.MostRefused(mostRefusals) {
 		out.Refusals = append(out.Refusals, adminapi.RefusalCount{

@@ -41,12 +41,9 @@ func (c *Console) showMovement(x *call, wanted adminapi.MovementID) (out adminap
 
 // addTrail adds what is kept beside the movement and its history.
 func (c *Console) addTrail(ctx context.Context, m movement.Movement, out *adminapi.Movement) error {
-	notes, err := c.deps.Movements.NotesOf(ctx, m.ID)
-	if err != nil {
+	var err error
+	if out.Notes, err = c.deps.Movements.NotesOf(ctx, m.ID); err != nil {
 		return err
-	}
-	for _, n := range notes {
-		out.Notes = append(out.Notes, adminapi.Note(n))
 	}
 	postings, err := c.deps.Movements.PostingsOf(ctx, m.Owner, m.ID)
 	if err != nil {
@@ -58,25 +55,14 @@ func (c *Console) addTrail(ctx context.Context, m movement.Movement, out *admina
 			Margin: adminapi.Rupiah(p.Margin), Cost: adminapi.Rupiah(p.Legs.Cost), Deposit: adminapi.Rupiah(p.Deposit),
 		})
 	}
-	overrides, err := c.deps.Movements.OverridesOf(ctx, m.ID)
-	if err != nil {
+	if out.Overrides, err = c.deps.Movements.OverridesOf(ctx, m.ID); err != nil {
 		return err
-	}
-	for _, o := range overrides {
-		out.Overrides = append(out.Overrides, overrideDocument(o))
 	}
 	exceptions, err := c.deps.Exceptions.ExceptionsOf(ctx, m.Owner, m.ID.String())
 	for _, e := range exceptions {
 		out.Exceptions = append(out.Exceptions, exceptionDocument(e))
 	}
 	return err
-}
-
-func overrideDocument(o movement.Override) adminapi.Override {
-	return adminapi.Override{
-		Attempt: o.Attempt, As: string(o.Outcome), Operator: o.Operator, Reason: o.Reason, At: o.At, Alone: o.Alone,
-		ConfirmedBy: o.ConfirmedBy, ConfirmedReason: o.ConfirmedReason, ConfirmedAt: given(o.ConfirmedAt),
-	}
 }
 
 func attemptDocuments(attempts []movement.CallbackAttempt) []adminapi.CallbackAttempt {

@@ -23,7 +23,7 @@ func (c *Console) listAllWaiting(x *call, _ adminapi.None) (out adminapi.Waiting
 		m := w.Movement
 		out.Overrides = append(out.Overrides, adminapi.WaitingOverride{
 			ID: m.ID.String(), MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Kind: string(m.Kind), Reference: shownReference(m.Reference),
-			Provider: m.Provider, Amount: m.Amount, State: string(m.State), Override: overrideDocument(w.Override),
+			Provider: m.Provider, Amount: m.Amount, State: string(m.State), Override: w.Override,
 		})
 	}
 	assignments, err := c.deps.Statements.WaitingClaims(ctx, adminapi.MostListed)

@@ -37,7 +37,7 @@ func TestWaitingOverrides(t *testing.T) {
 	}
 	all := w.waiting()
 	if len(all.Overrides) != 1 || all.Overrides[0].ID != m.ID.String() || all.Overrides[0].Reference != "PAY/1" || all.Overrides[0].State != "pending" ||
-		all.Overrides[0].Amount != m.Amount || all.Overrides[0].Override.Operator != "ayu" || all.Overrides[0].Override.As != "success" {
+		all.Overrides[0].Amount != m.Amount || all.Overrides[0].Override.Operator != "ayu" || all.Overrides[0].Override.Outcome != "success" {
 		t.Errorf("waits %+v", all.Overrides)
 	}
 	if _, err := adminapi.OverrideMovement.Call(t.Context(), adminapi.NewClient(w.url, otherToken), adminapi.NewOverride{Movement: m.ID.String(), As: "success", Reason: "called them"}); err != nil {

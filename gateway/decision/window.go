@@ -8,7 +8,13 @@ import (
 )
 
 // Slice is how often requests were decided in each way in a part of a window.
-type Slice struct{ Admitted, Slowed, OverQuota, Denied, Unjudged int64 }
+type Slice struct {
+	Admitted  int64 `json:"admitted"`
+	Slowed    int64 `json:"slowed"`
+	OverQuota int64 `json:"over_quota"`
+	Denied    int64 `json:"denied"`
+	Unjudged  int64 `json:"unjudged"` // the policy could not be evaluated
+}
 
 // Refused is all but what was admitted.
 func (s Slice) Refused() int64 { return s.Slowed + s.OverQuota + s.Denied + s.Unjudged }

@@ -34,9 +34,12 @@ type Status struct {
 // half-open or open), or of the shared account's where that is worse, how many accounts are turned away, and how often breakers have
 // opened.
 type BreakerStatus struct {
-	Mode, Calls, Lookups   string
-	AccountsOpen           int
-	Opened, AccountsOpened int64
+	Mode           string `json:"mode"`
+	Calls          string `json:"calls"`
+	Lookups        string `json:"lookups"`
+	AccountsOpen   int    `json:"accounts_open"`
+	Opened         int64  `json:"opened"`
+	AccountsOpened int64  `json:"accounts_opened"`
 }
 
 // Status returns the state of each plugin, in the order of the specs.

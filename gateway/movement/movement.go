@@ -14,8 +14,8 @@ import (
 
 // Owner is whose movement it is, and in which mode.
 type Owner struct {
-	MerchantID string
-	Mode       string // "live" or "test"
+	MerchantID string `json:"merchant_id"`
+	Mode       string `json:"mode"` // "live" or "test"
 }
 
 // Key is how a merchant names a movement: unique per merchant, mode and kind.

@@ -25,24 +25,24 @@ var OverrideOutcomes = []OverrideOutcome{OverrideSucceeded, OverrideFailed, Over
 // Override is operators' decision on an attempt of a movement whose outcome nobody
 // knows: proposed by one and confirmed by another, or one's alone.
 type Override struct {
-	MovementID ID
-	Attempt    int
-	Operator   string
-	Outcome    OverrideOutcome
-	Reason     string
-	At         time.Time
-	Alone      bool
+	MovementID ID              `json:"-"`
+	Attempt    int             `json:"attempt"`
+	Operator   string          `json:"operator"`
+	Outcome    OverrideOutcome `json:"as"`
+	Reason     string          `json:"reason"`
+	At         time.Time       `json:"at"`
+	Alone      bool            `json:"alone,omitempty"`
 
-	ConfirmedBy     string // "" until another operator has said the same
-	ConfirmedReason string
-	ConfirmedAt     time.Time
+	ConfirmedBy     string    `json:"confirmed_by,omitempty"` // "" until another operator has said the same
+	ConfirmedReason string    `json:"confirmed_reason,omitempty"`
+	ConfirmedAt     time.Time `json:"confirmed_at,omitzero"`
 
 	// Supersedes says of what an operator says now that a resubmission decided before
 	// this moment is over, and gives way. It is not kept.
-	Supersedes time.Time
+	Supersedes time.Time `json:"-"`
 
 	// AloneUpTo is how much an operator may claim alone. It is not kept.
-	AloneUpTo money.Amount
+	AloneUpTo money.Amount `json:"-"`
 }
 
 // Check refuses what nobody could be asked about later.

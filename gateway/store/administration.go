@@ -19,15 +19,15 @@ import (
 // Audit is who did what to a merchant, and from where. Every method of administration
 // writes it in the transaction of the change itself.
 type Audit struct {
-	Operator string
-	Action   string
-	Detail   string // for people; no secrets
-	At       time.Time
+	Operator string    `json:"operator"`
+	Action   string    `json:"action"`           // such as merchant.suspend
+	Detail   string    `json:"detail,omitempty"` // for people; no secrets
+	At       time.Time `json:"at"`
 	// ID, From and Times are of entries that are read: what is written comes from where its
 	// context says, once.
-	ID    uuid.UUID
-	From  tenants.Origin
-	Times int64
+	ID    uuid.UUID      `json:"id"`
+	From  tenants.Origin `json:"from,omitempty"`
+	Times int64          `json:"times"` // it stands for so many, the last of which was at that time
 }
 
 // CreateMerchant stores a new merchant with its first keys and the callback

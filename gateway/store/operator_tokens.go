@@ -13,15 +13,15 @@ import (
 
 // OperatorToken is what is kept of a token with which an operator comes in.
 type OperatorToken struct {
-	Hash      [32]byte // SHA-256 of the token
-	Name      string   // the operator's
-	Role      string
-	Inputs    bool // may read what refused requests asked for
-	CreatedBy string
-	CreatedAt time.Time
-	ExpiresAt *time.Time // nil for never
-	RevokedAt *time.Time
-	MAC       []byte
+	Hash      [32]byte   `json:"-"`    // SHA-256 of the token
+	Name      string     `json:"name"` // the operator's
+	Role      string     `json:"role"`
+	Inputs    bool       `json:"inputs,omitempty"` // may read what refused requests asked for
+	CreatedBy string     `json:"created_by"`
+	CreatedAt time.Time  `json:"created_at"`
+	ExpiresAt *time.Time `json:"expires_at,omitempty"` // nil for never
+	RevokedAt *time.Time `json:"revoked_at,omitempty"`
+	MAC       []byte     `json:"-"`
 }
 
 // Digest is what a token's MAC is over: all of it. Times count in microseconds, as the

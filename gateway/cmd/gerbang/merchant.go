@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
 type merchantCommands struct {
@@ -177,14 +178,14 @@ func (c *merchantAudit) Run(ctx context.Context, p *program, admin *adminapi.Cli
 		if e.Times > 1 {
 			action += " ×" + strconv.FormatInt(e.Times, 10)
 		}
-		rows = append(rows, []string{timeText(&e.At), e.Operator, e.From, action, e.Detail})
+		rows = append(rows, []string{timeText(&e.At), e.Operator, string(e.From), action, e.Detail})
 	}
 	return p.show(entries, rows...)
 }
 
 // read reads page by page.
-func (c *merchantAudit) read(ctx context.Context, admin *adminapi.Client) ([]adminapi.AuditEntry, error) {
-	filter, entries := c.AuditFilter, []adminapi.AuditEntry{}
+func (c *merchantAudit) read(ctx context.Context, admin *adminapi.Client) ([]store.Audit, error) {
+	filter, entries := c.AuditFilter, []store.Audit{}
 	for {
 		filter.Limit = adminapi.MostListed
 		if c.Limit > 0 {
@@ -199,6 +200,6 @@ func (c *merchantAudit) read(ctx context.Context, admin *adminapi.Client) ([]adm
 			return entries, nil
 		}
 		last := page[len(page)-1]
-		filter.Until, filter.After = last.At, last.ID
+		filter.Until, filter.After = last.At, last.ID.String()
 	}
 }

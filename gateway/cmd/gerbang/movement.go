@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
 type movementCommands struct {
@@ -57,8 +58,8 @@ func happened(m adminapi.Movement) [][]string {
 	}
 	for _, e := range m.Exceptions {
 		rows = append(rows, []string{timeText(&e.At), "listed " + e.Reason, e.Detail})
-		if e.ResolvedAt != nil {
-			rows = append(rows, []string{timeText(e.ResolvedAt), "resolved " + e.Reason, "by " + e.ResolvedBy + ": " + e.Resolution})
+		if !e.ResolvedAt.IsZero() {
+			rows = append(rows, []string{timeText(&e.ResolvedAt), "resolved " + e.Reason, "by " + e.ResolvedBy + ": " + e.Resolution})
 		}
 	}
 	for _, t := range m.Postings {
@@ -71,14 +72,14 @@ func happened(m adminapi.Movement) [][]string {
 	return rows
 }
 
-func overrideRows(o adminapi.Override) [][]string {
+func overrideRows(o movement.Override) [][]string {
 	first := "proposed "
 	if o.Alone {
 		first = "decided alone "
 	}
-	rows := [][]string{{timeText(&o.At), first + o.As, "by " + o.Operator + ": " + o.Reason}}
+	rows := [][]string{{timeText(&o.At), first + string(o.Outcome), "by " + o.Operator + ": " + o.Reason}}
 	if o.ConfirmedBy != "" {
-		rows = append(rows, []string{timeText(o.ConfirmedAt), "confirmed " + o.As, "by " + o.ConfirmedBy + ": " + o.ConfirmedReason})
+		rows = append(rows, []string{timeText(&o.ConfirmedAt), "confirmed " + string(o.Outcome), "by " + o.ConfirmedBy + ": " + o.ConfirmedReason})
 	}
 	return rows
 }

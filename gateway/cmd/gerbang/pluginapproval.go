@@ -19,6 +19,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/confine"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/linediff"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk/conformance"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
@@ -110,8 +111,8 @@ func nextOf(ctx context.Context, admin *adminapi.Client, name string) [][]string
 
 // reach is what the plugin is approved to reach: what was said here, or what the version in
 // force may.
-func (c *pluginApprove) reach(was adminapi.Plugin) adminapi.PluginReach {
-	reach := adminapi.PluginReach{Read: c.Read, Ports: c.Port, MemoryMB: c.MemoryMB, User: c.User}
+func (c *pluginApprove) reach(was adminapi.Plugin) store.PluginReach {
+	reach := store.PluginReach{Read: c.Read, Ports: c.Port, MemoryMB: c.MemoryMB, User: c.User}
 	if c.inherits(was) {
 		reach = was.Approval.Reach
 		reach.MemoryMB, reach.User = cmp.Or(c.MemoryMB, reach.MemoryMB), cmp.Or(c.User, reach.User)
@@ -232,7 +233,7 @@ func (c *pluginApprove) unchanged(sum string) error {
 }
 
 // tell shows what is to be approved, and how its manifest differs from the one in force.
-func (c *pluginApprove) tell(p *program, sum string, m *manifest.Manifest, was adminapi.Plugin, reach adminapi.PluginReach, evidence, unproven string) error {
+func (c *pluginApprove) tell(p *program, sum string, m *manifest.Manifest, was adminapi.Plugin, reach store.PluginReach, evidence, unproven string) error {
 	diff := linediff.Of(indented(was.Approval.Manifest), indented(m.Document()))
 	if was.ManifestDigest == m.Digest() {
 		diff = "  the manifest is the one in force\n"
@@ -468,7 +469,7 @@ func pluginState(one adminapi.Plugin) string {
 	return "down: " + one.LastFault
 }
 
-func breakersText(all []adminapi.Breaker) string {
+func breakersText(all []host.BreakerStatus) string {
 	var texts []string
 	for _, b := range all {
 		text := b.Mode + " " + b.Calls + "/" + b.Lookups

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk/conformance"
 )
 
@@ -76,16 +77,16 @@ func TestWhatIsNotProvenIsTold(t *testing.T) {
 // does, unless that is not believed.
 func TestTheReachOfAnApproval(t *testing.T) {
 	t.Parallel()
-	inForce := adminapi.PluginReach{Read: []string{"/srv"}, Ports: []uint16{443, 8443}, MemoryMB: 64, User: "warung"}
+	inForce := store.PluginReach{Read: []string{"/srv"}, Ports: []uint16{443, 8443}, MemoryMB: 64, User: "warung"}
 	for what, c := range map[string]struct {
 		approve  pluginApprove
 		unsigned bool
-		want     adminapi.PluginReach
+		want     store.PluginReach
 	}{
 		"nothing":      {want: inForce},
-		"memory":       {approve: pluginApprove{MemoryMB: 128}, want: adminapi.PluginReach{Read: inForce.Read, Ports: inForce.Ports, MemoryMB: 128, User: "warung"}},
-		"a port":       {approve: pluginApprove{Port: []uint16{443}}, want: adminapi.PluginReach{Ports: []uint16{443}}},
-		"a directory":  {approve: pluginApprove{Read: []string{"/lib"}}, want: adminapi.PluginReach{Read: []string{"/lib"}}},
+		"memory":       {approve: pluginApprove{MemoryMB: 128}, want: store.PluginReach{Read: inForce.Read, Ports: inForce.Ports, MemoryMB: 128, User: "warung"}},
+		"a port":       {approve: pluginApprove{Port: []uint16{443}}, want: store.PluginReach{Ports: []uint16{443}}},
+		"a directory":  {approve: pluginApprove{Read: []string{"/lib"}}, want: store.PluginReach{Read: []string{"/lib"}}},
 		"a forged row": {unsigned: true},
 	} {
 		was := adminapi.Plugin{Provider: "warung", Approval: &adminapi.PluginApproval{Reach: inForce, Unsigned: c.unsigned}}

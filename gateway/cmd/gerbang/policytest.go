@@ -16,12 +16,12 @@ type policyTest struct {
 
 // testedPolicy is what the command prints with --json.
 type testedPolicy struct {
-	Dir      string                   `json:"dir"`
-	Digest   string                   `json:"digest"`
-	Rules    string                   `json:"rules"` // own, default, or the version whose rules were taken
-	Gateway  bool                     `json:"gateway"`
-	Good     bool                     `json:"good"`
-	Findings []adminapi.PolicyFinding `json:"findings"`
+	Dir      string           `json:"dir"`
+	Digest   string           `json:"digest"`
+	Rules    string           `json:"rules"` // own, default, or the version whose rules were taken
+	Gateway  bool             `json:"gateway"`
+	Good     bool             `json:"good"`
+	Findings []policy.Finding `json:"findings"`
 }
 
 // Run judges the directory: by a gateway as a push does, where the environment names one,
@@ -63,14 +63,9 @@ func testedHere(ctx context.Context, dir string) (testedPolicy, error) {
 		return testedPolicy{}, err
 	}
 	_, findings, err := policy.Gate(ctx, source, policy.Facts{})
-	tested := testedPolicy{Digest: string(source.Version()), Rules: "own", Good: !policy.Refused(findings, false), Findings: []adminapi.PolicyFinding{}}
+	tested := testedPolicy{Digest: string(source.Version()), Rules: "own", Good: !policy.Refused(findings, false), Findings: append([]policy.Finding{}, findings...)}
 	if own, err := policy.ReadDir(dir); err == nil && !own.HasRules() {
 		tested.Rules = "default"
-	}
-	for _, f := range findings {
-		tested.Findings = append(tested.Findings, adminapi.PolicyFinding{
-			Check: string(f.Check), Warning: f.Warning, File: f.File, Line: f.Line, Col: f.Col, Reason: f.Reason, Merchants: f.Merchants,
-		})
 	}
 	return tested, err
 }

@@ -111,10 +111,9 @@ func (c *policyPush) Run(ctx context.Context, p *program, admin *adminapi.Client
 
 // findingText is a finding as editors like to read it, with a path that leads to the
 // file from here.
-func findingText(dir string, f adminapi.PolicyFinding) string {
-	return policy.Finding{
-		Check: policy.Check(f.Check), Warning: f.Warning, File: filepath.Join(dir, f.File), Line: f.Line, Col: f.Col, Reason: f.Reason, Merchants: f.Merchants,
-	}.String()
+func findingText(dir string, f policy.Finding) string {
+	f.File = filepath.Join(dir, f.File)
+	return f.String()
 }
 
 // shortVersion is a beginning of a version that people type.

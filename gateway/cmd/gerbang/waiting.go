@@ -19,8 +19,8 @@ func (*waitingCommand) Run(ctx context.Context, p *program, admin *adminapi.Clie
 	rows := [][]string{{"WHAT", "SINCE", "ASKED BY", "MERCHANT", "ABOUT", "REASON", "DECIDED BY"}}
 	for _, o := range all.Overrides {
 		rows = append(rows, []string{
-			"override as " + o.Override.As, timeText(&o.Override.At), o.Override.Operator, o.MerchantID, cmp.Or(o.Reference, o.ID), o.Override.Reason,
-			"gerbang " + o.Kind + " override " + o.ID + " --as " + o.Override.As + " --reason WHY",
+			"override as " + string(o.Override.Outcome), timeText(&o.Override.At), o.Override.Operator, o.MerchantID, cmp.Or(o.Reference, o.ID), o.Override.Reason,
+			"gerbang " + o.Kind + " override " + o.ID + " --as " + string(o.Override.Outcome) + " --reason WHY",
 		})
 	}
 	for _, a := range all.Assignments {

@@ -99,7 +99,7 @@ func (c *Console) audit(r *room) error {
 	next := ""
 	if len(entries) == pageOf {
 		last := entries[pageOf-1]
-		next = span.Older(r.Path("/audit"), map[string]string{"action": r.Form("action")}, last.At, last.ID)
+		next = span.Older(r.Path("/audit"), map[string]string{"action": r.Form("action")}, last.At, last.ID.String())
 	}
 	return r.Show("audit.html", r.T("Audit"), map[string]any{"Room": r, "Rows": entries, "Span": span, "Action": r.Form("action"), "Next": next})
 }

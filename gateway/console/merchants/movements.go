@@ -215,7 +215,7 @@ func (c *Console) movement(r *room) error {
 var told = []string{"source", "channel", "provider_reference", "code", "message"}
 
 // entriesOf is a history as merchants read it.
-func entriesOf(history []adminapi.HistoryEntry) []adminapi.HistoryEntry {
+func entriesOf(history []movement.HistoryEntry) []movement.HistoryEntry {
 	shown := slices.Clone(history)
 	for i, entry := range shown {
 		var detail map[string]any

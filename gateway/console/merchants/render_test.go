@@ -38,7 +38,7 @@ var answers = []struct {
 	{`GET /admin/merchants/[^/]+/quotas`, adminapi.Quotas{}},
 	{`GET /admin/merchants/[^/]+/balance`, adminapi.Balance{}},
 	{`GET /admin/merchants/[^/]+/account-statement`, adminapi.AccountStatement{}},
-	{`GET /admin/merchants/[^/]+/audit`, []adminapi.AuditEntry{}},
+	{`GET /admin/merchants/[^/]+/audit`, []store.Audit{}},
 	{`GET /admin/merchants/[^/]+/callbacks`, []adminapi.Callback{}},
 	{`GET /admin/merchants/[^/]+/callbacks/[^/]+`, adminapi.Callback{}},
 	{`POST /admin/merchants/[^/]+/callbacks/secret`, adminapi.ChangedSecret{}},

@@ -36,7 +36,7 @@ func (c *Console) auditOf(r *room, merchant, path string) error {
 	older := ""
 	if len(entries) == pageOf {
 		last := entries[pageOf-1]
-		older = span.Older(path, asked, last.At, last.ID)
+		older = span.Older(path, asked, last.At, last.ID.String())
 	}
 	return r.Show("audit.html", r.T("Audit"), map[string]any{
 		"Rows": entries, "Merchant": merchant, "Platform": merchant == string(tenants.Platform), "Back": merchantPath(merchant, ""), "Path": path,

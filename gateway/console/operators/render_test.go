@@ -31,6 +31,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/console/page"
 	"github.com/seed-f006e74d/gerbang/gateway/console/page/pagetest"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -50,7 +51,7 @@ var answers = []struct {
 	{`GET /admin/merchants/[^/]+/quotas`, adminapi.Quotas{}},
 	{`GET /admin/merchants/[^/]+/balance`, adminapi.Balance{}},
 	{`GET /admin/merchants/[^/]+/account-statement`, adminapi.AccountStatement{}},
-	{`GET /admin/merchants/[^/]+/audit`, []adminapi.AuditEntry{}},
+	{`GET /admin/merchants/[^/]+/audit`, []store.Audit{}},
 	{`GET /admin/merchants/[^/]+/callbacks`, []adminapi.Callback{}},
 	{`GET /admin/merchants/[^/]+/statement-lines`, []adminapi.StatementLine{}},
 	{`POST /admin/merchants/[^/]+/limits(/.*)?`, []adminapi.Limit{}},

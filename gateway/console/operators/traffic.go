@@ -39,7 +39,7 @@ func (c *Console) traffic(r *room) error {
 	seconds := float64(max(1, len(t.Slices)*t.SliceSeconds))
 	var operations []operationRow
 	for _, o := range t.Operations {
-		refused := refusedOf(o.TrafficCounts)
+		refused := o.Slice.Refused()
 		operations = append(operations, operationRow{o, float64(o.Admitted+refused) / seconds, refused})
 	}
 	return r.Show("traffic.html", r.T("Traffic"), map[string]any{
@@ -48,8 +48,6 @@ func (c *Console) traffic(r *room) error {
 	})
 }
 
-func refusedOf(n adminapi.TrafficCounts) int64 { return n.Slowed + n.OverQuota + n.Denied + n.Unjudged }
-
 // chartOf draws slices against the greatest, whose requests a second are returned.
 func chartOf(t adminapi.Traffic) ([]column, float64) {
 	columns, width, most := make([]column, len(t.Slices)), float64(chartWidth)/float64(max(1, len(t.Slices))), 0.0
@@ -57,7 +55,7 @@ func chartOf(t adminapi.Traffic) ([]column, float64) {
 	for i, slice := range t.Slices {
 		columns[i] = column{
 			X: float64(i) * width, Width: max(1, width-1), At: t.From.Add(time.Duration(i*t.SliceSeconds) * time.Second),
-			Admitted: float64(slice.Admitted) / second, Refused: float64(refusedOf(slice)) / second,
+			Admitted: float64(slice.Admitted) / second, Refused: float64(slice.Refused()) / second,
 		}
 		columns[i].ASecond = columns[i].Admitted + columns[i].Refused
 		most = max(most, columns[i].ASecond)

@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/host"
 )
 
 // QueryRow reads one value of the gateway's database.
@@ -63,7 +64,7 @@ func (p *Program) AwaitClosedBreaker(t *testing.T, provider string) {
 	Await(t, time.Minute, "a closed breaker", func() bool {
 		found, err := p.Plugin(t, provider)
 		return err == nil && found.Running &&
-			!slices.ContainsFunc(found.Breakers, func(b adminapi.Breaker) bool { return b.Calls == "open" || b.AccountsOpen > 0 })
+			!slices.ContainsFunc(found.Breakers, func(b host.BreakerStatus) bool { return b.Calls == "open" || b.AccountsOpen > 0 })
 	})
 }
 

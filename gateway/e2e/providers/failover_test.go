@@ -17,6 +17,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/host"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/tier"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -203,7 +205,7 @@ func (x *pair) open(s harness.Shop) {
 			x.t.Errorf("while the breaker opens: %s", a)
 		}
 		plugin, err := x.p.Plugin(x.t, first)
-		return err == nil && slices.ContainsFunc(plugin.Breakers, func(b adminapi.Breaker) bool { return b.AccountsOpen > 0 })
+		return err == nil && slices.ContainsFunc(plugin.Breakers, func(b host.BreakerStatus) bool { return b.AccountsOpen > 0 })
 	})
 }
 
@@ -338,7 +340,7 @@ func (x *pair) repeat(some []trouble, met [][]*creation) {
 			}
 			m := found.Movements[0]
 			c.served = m.Provider
-			c.noted = slices.ContainsFunc(m.History, func(e adminapi.HistoryEntry) bool { return e.Event == "routed" })
+			c.noted = slices.ContainsFunc(m.History, func(e movement.HistoryEntry) bool { return e.Event == "routed" })
 		}
 	}
 }

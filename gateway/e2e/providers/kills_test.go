@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
+	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/tier"
 )
 
@@ -88,7 +89,7 @@ func (f *fleet) noteReturns() (down int) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		open := slices.ContainsFunc(now.Breakers, func(b adminapi.Breaker) bool { return b.Calls != "closed" || b.AccountsOpen > 0 })
+		open := slices.ContainsFunc(now.Breakers, func(b host.BreakerStatus) bool { return b.Calls != "closed" || b.AccountsOpen > 0 })
 		if !now.Running || now.PID == o.pid || open {
 			down++
 			continue

@@ -52,8 +52,11 @@ func fill(v reflect.Value, depth int) {
 		v.Set(reflect.ValueOf(Hostile))
 	case reflect.Struct:
 		for i := range v.NumField() {
-			fill(v.Field(i), depth+1)
+			if field := v.Type().Field(i); field.IsExported() && field.Tag.Get("json") != "-" {
+				fill(v.Field(i), depth+1)
+			}
 		}
+	case reflect.Array: // an id
 	default:
 		panic("fill: " + v.Type().String())
 	}
