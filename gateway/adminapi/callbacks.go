@@ -57,17 +57,17 @@ type ChangedSecret struct {
 
 // Callback is one callback event and its delivery, without any secret.
 type Callback struct {
-	EventID    string            `json:"event_id"`
+	CreatedAt  time.Time         `json:"created_at" column:"CREATED"`
+	EventID    string            `json:"event_id" column:"EVENT ID"`
+	Event      string            `json:"event" column:"EVENT"`
+	State      string            `json:"state" column:"STATE"` // waiting, delivered, gone, dead or none
+	Tries      int               `json:"tries" column:"TRIES"`
+	DueAt      *time.Time        `json:"due_at,omitempty" column:"DUE"`
+	Reference  string            `json:"reference,omitempty" column:"REFERENCE" quoted:""`
+	URL        string            `json:"url,omitempty" column:"URL"` // the query's values are hidden
 	Mode       string            `json:"mode"`
-	Event      string            `json:"event"`
 	MovementID string            `json:"movement_id,omitempty"`
 	Sequence   int               `json:"sequence"`
-	Reference  string            `json:"reference,omitempty"`
-	URL        string            `json:"url,omitempty"` // the query's values are hidden
-	State      string            `json:"state"`         // waiting, delivered, gone, dead or none
-	Tries      int               `json:"tries"`
-	CreatedAt  time.Time         `json:"created_at"`
-	DueAt      *time.Time        `json:"due_at,omitempty"`
 	Body       json.RawMessage   `json:"body,omitempty"`     // not in lists
 	Attempts   []CallbackAttempt `json:"attempts,omitempty"` // not in lists
 }

@@ -50,15 +50,15 @@ type Impact struct {
 // ImpactRow is what changes for a merchant's operation by a rule, rate, quota or payout limit. What is unknown was not
 // kept, and has no rule.
 type ImpactRow struct {
-	MerchantID   string    `json:"merchant_id"`
-	Mode         string    `json:"mode"`
-	Operation    string    `json:"operation"`
-	Rule         string    `json:"rule"`
-	NewlyDenied  int64     `json:"newly_denied"`
-	NewlyAllowed int64     `json:"newly_allowed"`
-	FirstAt      time.Time `json:"first_at"`
-	Rupiah       int64     `json:"rupiah"`
-	Unknown      int64     `json:"unknown"`
+	MerchantID   string    `json:"merchant_id" column:"MERCHANT"`
+	Mode         string    `json:"mode" column:"MODE"`
+	Operation    string    `json:"operation" column:"OPERATION"`
+	Rule         string    `json:"rule" column:"BY" otherwise:"-"`
+	NewlyDenied  int64     `json:"newly_denied" column:"DENIED"`
+	NewlyAllowed int64     `json:"newly_allowed" column:"ALLOWED"`
+	Rupiah       int64     `json:"rupiah" column:"RUPIAH"`
+	Unknown      int64     `json:"unknown" column:"UNKNOWN"`
+	FirstAt      time.Time `json:"first_at" column:"FIRST"`
 }
 
 // ImpactProgress is how far a trial is.

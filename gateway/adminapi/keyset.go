@@ -8,12 +8,12 @@ import (
 // it has sealed. A missing key is not in the keyset but has sealed a value; number
 // 0 stands for values that name no key.
 type KeyUse struct {
-	Number   uint32 `json:"number"`
+	Number   uint32 `json:"number" column:"KEY"`
 	Primary  bool   `json:"primary,omitempty"`
 	Prepared bool   `json:"prepared,omitempty"`
 	Missing  bool   `json:"missing,omitempty"`
-	State    string `json:"state"` // seals, opens, prepared or missing
-	Values   int    `json:"values"`
+	State    string `json:"state" column:"STATE"` // seals, opens, prepared or missing
+	Values   int    `json:"values" column:"VALUES"`
 }
 
 // KeysetPage is the keys with what each has sealed among some accounts. Next is the

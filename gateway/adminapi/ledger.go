@@ -54,15 +54,15 @@ type NewAdjustment struct {
 
 // Adjustment is a credit or debit by hand.
 type Adjustment struct {
-	MerchantID  string       `json:"merchant_id"`
-	Mode        string       `json:"mode"`
-	Reference   string       `json:"reference"`
-	Kind        string       `json:"kind"` // credit or debit
-	Amount      money.Amount `json:"amount"`
-	Reason      string       `json:"reason"`
+	RequestedAt time.Time    `json:"requested_at" column:"REQUESTED"`
+	RequestedBy string       `json:"requested_by" column:"BY"`
+	MerchantID  string       `json:"merchant_id" column:"MERCHANT"`
+	Mode        string       `json:"mode" column:"MODE"`
+	Kind        string       `json:"kind" column:"KIND"` // credit or debit
+	Amount      money.Amount `json:"amount" column:"AMOUNT"`
+	Reference   string       `json:"reference" column:"REFERENCE" quoted:""`
+	Reason      string       `json:"reason" column:"REASON"`
 	State       string       `json:"state"` // posted, waiting for another operator, or rejected
-	RequestedBy string       `json:"requested_by"`
-	RequestedAt time.Time    `json:"requested_at"`
 	DecidedBy   string       `json:"decided_by,omitempty"`
 	DecidedAt   *time.Time   `json:"decided_at,omitempty"`
 	Existed     bool         `json:"existed,omitempty"` // before this request
@@ -129,16 +129,16 @@ type AccountStatement struct {
 
 // AccountEntry is one transaction: what it changed, and the balance after it.
 type AccountEntry struct {
-	At               time.Time `json:"at"`
-	Kind             string    `json:"kind"`
-	Reference        string    `json:"reference"` // the merchant's, or the operator's
-	Subject          string    `json:"subject"`   // a movement's or an adjustment's id
+	At               time.Time `json:"at" column:"AT"`
+	Kind             string    `json:"kind" column:"KIND"`
+	Reference        string    `json:"reference" column:"REFERENCE" quoted:""` // the merchant's, or the operator's
+	Subject          string    `json:"subject"`                                // a movement's or an adjustment's id
 	Attempt          int       `json:"attempt,omitempty"`
-	Provider         string    `json:"provider,omitempty"`
-	Available        Rupiah    `json:"available"`
-	Held             Rupiah    `json:"held"`
-	BalanceAvailable Rupiah    `json:"balance_available"` // below zero where replicas' clocks differ
-	BalanceHeld      Rupiah    `json:"balance_held"`
+	Provider         string    `json:"provider,omitempty" column:"PROVIDER" otherwise:"-"`
+	Available        Rupiah    `json:"available" column:"AVAILABLE"`
+	Held             Rupiah    `json:"held" column:"HELD"`
+	BalanceAvailable Rupiah    `json:"balance_available" column:"BALANCE"` // below zero where replicas' clocks differ
+	BalanceHeld      Rupiah    `json:"balance_held" column:"HELD BALANCE"`
 }
 
 // The acts on balances. A credit or debit above what one operator may claim alone waits for another one.

@@ -98,11 +98,11 @@ type Quotas struct {
 // Quota is one quota of the policy in force. One that the policy has no longer is
 // shown without a limit.
 type Quota struct {
-	Quota      string   `json:"quota"`
-	Limit      *int64   `json:"limit,omitempty"`
-	Used       int64    `json:"used"`
-	Remaining  *int64   `json:"remaining,omitempty"`
-	Operations []string `json:"operations,omitempty"` // paths that it counts
+	Quota      string   `json:"quota" column:"QUOTA"`
+	Limit      *int64   `json:"limit,omitempty" column:"LIMIT"`
+	Used       int64    `json:"used" column:"USED"`
+	Remaining  *int64   `json:"remaining,omitempty" column:"REMAINING"`
+	Operations []string `json:"operations,omitempty" column:"COUNTS"` // paths that it counts
 }
 
 // The acts on limits.

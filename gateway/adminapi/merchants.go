@@ -28,13 +28,13 @@ type CreatedMerchant struct {
 
 // Merchant is a merchant without any secret.
 type Merchant struct {
-	MerchantID  string            `json:"merchant_id"`
-	Name        string            `json:"name"`
-	Tier        string            `json:"tier"`
-	Status      string            `json:"status"` // active or suspended
+	MerchantID  string            `json:"merchant_id" column:"MERCHANT"`
+	Tier        string            `json:"tier" column:"TIER"`
+	Status      string            `json:"status" column:"STATUS"` // active or suspended
+	CreatedAt   time.Time         `json:"created_at" column:"CREATED"`
+	Name        string            `json:"name" column:"NAME"`
 	Labels      map[string]string `json:"labels,omitempty"`
-	Version     int64             `json:"version"` // of the record; each change adds one
-	CreatedAt   time.Time         `json:"created_at"`
+	Version     int64             `json:"version"`               // of the record; each change adds one
 	Keys        []Key             `json:"keys,omitempty"`        // not in lists
 	Connections []Connection      `json:"connections,omitempty"` // not in lists
 	Callbacks   []CallbackSetup   `json:"callbacks,omitempty"`   // not in lists

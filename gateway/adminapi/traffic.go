@@ -29,12 +29,12 @@ type OperationCount struct {
 
 // RefusalCount is how often a merchant was refused something by a rule.
 type RefusalCount struct {
-	MerchantID string `json:"merchant_id"`
-	Mode       string `json:"mode"`
-	Operation  string `json:"operation"`
-	Verdict    string `json:"verdict"` // denied, slowed, over_quota or unjudged
-	Rule       string `json:"rule"`
-	N          int64  `json:"n"`
+	Operation  string `json:"operation" column:"REFUSED"`
+	MerchantID string `json:"merchant_id" column:"MERCHANT"`
+	Mode       string `json:"mode" column:"MODE"`
+	Verdict    string `json:"verdict" column:"VERDICT"` // denied, slowed, over_quota or unjudged
+	Rule       string `json:"rule" column:"RULE"`
+	N          int64  `json:"n" column:"TIMES"`
 }
 
 // RouteTraffic is how a replica answered a route. Latencies are upper bounds of histograms'

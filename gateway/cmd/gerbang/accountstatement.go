@@ -57,18 +57,13 @@ func (c *ledgerStatement) Run(ctx context.Context, p *program, admin *adminapi.C
 		return writeStatement(p.out, entries)
 	}
 	all := []adminapi.AccountEntry{}
-	rows := [][]string{{"AT", "KIND", "REFERENCE", "PROVIDER", "AVAILABLE", "HELD", "BALANCE", "HELD BALANCE"}}
 	for e, err := range entries {
 		if err != nil {
 			return err
 		}
 		all = append(all, e)
-		rows = append(rows, []string{
-			timeText(&e.At), e.Kind, strconv.Quote(e.Reference), dash(e.Provider), e.Available.String(), e.Held.String(),
-			e.BalanceAvailable.String(), e.BalanceHeld.String(),
-		})
 	}
-	return p.show(all, rows...)
+	return p.show(all, table(all)...)
 }
 
 // accountStatement reads all pages of an account statement, each when it is needed.

@@ -27,14 +27,7 @@ func (c *callbackList) Run(ctx context.Context, p *program, admin *adminapi.Clie
 	if err != nil {
 		return err
 	}
-	rows := [][]string{{"CREATED", "EVENT ID", "EVENT", "STATE", "TRIES", "DUE", "REFERENCE", "URL"}}
-	for _, callback := range list {
-		rows = append(rows, []string{
-			timeText(&callback.CreatedAt), callback.EventID, callback.Event, callback.State, strconv.Itoa(callback.Tries),
-			timeText(callback.DueAt), strconv.Quote(callback.Reference), callback.URL,
-		})
-	}
-	return p.show(list, rows...)
+	return p.show(list, table(list)...)
 }
 
 type callbackShow struct{ adminapi.CallbackID }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
@@ -87,14 +86,7 @@ func (p *program) impact(ctx context.Context, admin *adminapi.Client, wanted adm
 	if err != nil {
 		return found, err
 	}
-	rows := [][]string{{"MERCHANT", "MODE", "OPERATION", "BY", "DENIED", "ALLOWED", "RUPIAH", "UNKNOWN", "FIRST"}}
-	number := func(n int64) string { return strconv.FormatInt(n, 10) }
-	for _, r := range found.Rows {
-		rows = append(rows, []string{
-			r.MerchantID, r.Mode, r.Operation, dash(r.Rule), number(r.NewlyDenied), number(r.NewlyAllowed), number(r.Rupiah), number(r.Unknown), timeText(&r.FirstAt),
-		})
-	}
-	rows = append(rows, []string{}, []string{
+	rows := append(table(found.Rows), []string{}, []string{
 		fmt.Sprintf("%s: of %d decisions from %s to %s, %d would have been denied newly, %d allowed newly, and %d can't be told.",
 			found.Verdict, found.Decisions, timeText(&found.Since), timeText(&found.Until), found.NewlyDenied, found.NewlyAllowed, found.Unknown),
 	})

@@ -119,11 +119,7 @@ func (*keysetList) Run(ctx context.Context, p *program, admin *adminapi.Client) 
 	if err != nil {
 		return err
 	}
-	rows := [][]string{{"KEY", "STATE", "VALUES"}}
-	for _, key := range keys {
-		rows = append(rows, []string{strconv.FormatUint(uint64(key.Number), 10), key.State, strconv.Itoa(key.Values)})
-	}
-	return p.show(keys, rows...)
+	return p.show(keys, table(keys)...)
 }
 
 type keysetReseal struct{}

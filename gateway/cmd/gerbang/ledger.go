@@ -131,13 +131,7 @@ func (*ledgerWaiting) Run(ctx context.Context, p *program, admin *adminapi.Clien
 	if err != nil {
 		return err
 	}
-	rows := [][]string{{"REQUESTED", "BY", "MERCHANT", "MODE", "KIND", "AMOUNT", "REFERENCE", "REASON"}}
-	for _, a := range waiting {
-		rows = append(rows, []string{
-			timeText(&a.RequestedAt), a.RequestedBy, a.MerchantID, a.Mode, a.Kind, a.Amount.String(), strconv.Quote(a.Reference), a.Reason,
-		})
-	}
-	return p.show(waiting, rows...)
+	return p.show(waiting, table(waiting)...)
 }
 
 type ledgerCheck struct {

@@ -99,13 +99,7 @@ func (p *program) showMerchant(m adminapi.Merchant, err error) error {
 	if err != nil {
 		return err
 	}
-	return p.show(m, merchantHead, merchantRow(m))
-}
-
-var merchantHead = []string{"MERCHANT", "TIER", "STATUS", "CREATED", "NAME"}
-
-func merchantRow(m adminapi.Merchant) []string {
-	return []string{m.MerchantID, m.Tier, m.Status, timeText(&m.CreatedAt), m.Name}
+	return p.show(m, table([]adminapi.Merchant{m})...)
 }
 
 // listPage is how many merchants are asked for at once.
@@ -115,17 +109,15 @@ type merchantList struct{}
 
 // Run prints all merchants, however many pages they fill.
 func (*merchantList) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	merchants, rows := []adminapi.Merchant{}, [][]string{merchantHead}
+	merchants := []adminapi.Merchant{}
 	for after := ""; ; {
 		page, err := adminapi.ListMerchants.Call(ctx, admin, adminapi.MerchantFilter{After: after, Limit: listPage})
 		if err != nil {
 			return err
 		}
-		for _, m := range page.Merchants {
-			merchants, rows = append(merchants, m), append(rows, merchantRow(m))
-		}
+		merchants = append(merchants, page.Merchants...)
 		if after = page.Next; after == "" {
-			return p.show(merchants, rows...)
+			return p.show(merchants, table(merchants)...)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"strconv"
-	"strings"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
@@ -20,16 +19,8 @@ func (c *quotaShow) Run(ctx context.Context, p *program, admin *adminapi.Client)
 	if err != nil {
 		return err
 	}
-	rows := [][]string{
-		{"period", stand.Period, "until " + timeText(&stand.ResetsAt)}, {},
-		{"QUOTA", "LIMIT", "USED", "REMAINING", "COUNTS"},
-	}
-	for _, q := range stand.Quotas {
-		rows = append(rows, []string{
-			q.Quota, numberText(q.Limit), strconv.FormatInt(q.Used, 10), numberText(q.Remaining), strings.Join(q.Operations, " "),
-		})
-	}
-	return p.show(stand, rows...)
+	rows := [][]string{{"period", stand.Period, "until " + timeText(&stand.ResetsAt)}, {}}
+	return p.show(stand, append(rows, table(stand.Quotas)...)...)
 }
 
 // numberText is a number, or a dash where there is none.

@@ -3,12 +3,13 @@ package main
 import (
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// table are the rows of a list under its head, by the tags of an entry's fields: column is a heading, and otherwise what is
-// shown where the field is empty.
+// table are the rows of a list under its head, by the tags of an entry's fields: column is a heading, otherwise what is
+// shown where the field is empty, and quoted is for what others have written.
 func table[T any](list []T) [][]string {
 	var columns []reflect.StructField
 	rows := [][]string{nil}
@@ -22,6 +23,9 @@ func table[T any](list []T) [][]string {
 		for i, column := range columns {
 			if row[i] = cell(reflect.ValueOf(entry).FieldByIndex(column.Index).Interface()); row[i] == "" {
 				row[i] = column.Tag.Get("otherwise")
+			}
+			if _, quoted := column.Tag.Lookup("quoted"); quoted {
+				row[i] = strconv.Quote(row[i])
 			}
 		}
 		rows = append(rows, row)

@@ -21,10 +21,7 @@ func (*trafficCommand) Run(ctx context.Context, p *program, admin *adminapi.Clie
 	for _, o := range t.Operations {
 		rows = append(rows, []string{o.Operation, n(o.Admitted), n(o.Slowed), n(o.OverQuota), n(o.Denied), n(o.Unjudged)})
 	}
-	rows = append(rows, []string{"REFUSED", "MERCHANT", "MODE", "VERDICT", "RULE", "TIMES"})
-	for _, r := range t.Refusals {
-		rows = append(rows, []string{r.Operation, r.MerchantID, r.Mode, r.Verdict, r.Rule, n(r.N)})
-	}
+	rows = append(rows, table(t.Refusals)...)
 	rows = append(rows, []string{"ROUTE OR PROVIDER, THIS REPLICA", "CALLS", "P50", "P99", "ANSWERS"})
 	for _, r := range t.Routes {
 		rows = append(rows, []string{r.Route, n(r.Requests), fmt.Sprint(r.P50MS, " ms"), fmt.Sprint(r.P99MS, " ms"), fmt.Sprint(r.Codes)})
