@@ -20,11 +20,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-const (
-	impactPath = "/admin/policy/impact"
-	// written is how long ago a decision was made that surely stands in the log.
-	written = 15 * time.Second
-)
+// written is how long ago a decision was made that surely stands in the log.
+const written = 15 * time.Second
 
 // trial is a policy, or a change of a merchant, with the past that it is tried on.
 type trial struct {

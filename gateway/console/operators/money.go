@@ -9,9 +9,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// noTime asks for what is so now.
-var noTime time.Time
-
 // statementSpan is how much of a statement a page shows unless it is told.
 const statementSpan = 31 * 24 * time.Hour
 
