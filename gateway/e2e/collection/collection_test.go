@@ -182,7 +182,7 @@ func checkCollectionErrors(t *testing.T, p *harness.Program) {
 	}
 	keyless := p.NewMerchant(t)
 	alone := harness.Shop{Program: p, MerchantID: keyless.MerchantID, Key: keyless.LiveKey}
-	a := refuses(t, alone, "no wallet", "/wallet2/create", collectionBody(alone, harness.Fields{"external_id": free}), harness.ProviderUnavailable)
+	a := refuses(t, alone, "no wallet", "/wallet2/create", collectionBody(alone, harness.Fields{"external_id": free}), harness.NoConnection)
 	if strings.Contains(a.Message, alone.Key) {
 		t.Errorf("the answer has the key: %s", a)
 	}
