@@ -475,6 +475,7 @@ func TestNotNamed(t *testing.T) {
 		for _, event := range []string{"e-1", "e-1", "e-2"} {
 			w.hear(sdk.StatusUpdate{ProviderReference: "up-77", EventID: event, Detail: "a refund"})
 			w.hear(sdk.StatusUpdate{EventID: event, Detail: "a payout"})
+			w.hear(sdk.StatusUpdate{ProviderReference: "up-78", Status: sdk.StatusDone, Amount: 1, Currency: "IDR", EventID: event}) // of another program's
 		}
 		w.wantListed(movement.ReasonNotUnderstood, movement.ReasonNotUnderstood)
 		if x := w.exception(movement.ReasonNotUnderstood); x.Subject != "notifications of "+provider || !strings.Contains(x.Detail, "up-77") {

@@ -290,8 +290,8 @@ func (w *world) checkMoney(r record, t *thing) {
 	if r.State.Open() { // nothing of it is the merchant's yet
 		left = arrived
 	}
-	if !r.PaidLateAt.IsZero() && r.doubted(movement.ReasonAmount) {
-		return // late money is not watched: what can't be believed of it waits for a person
+	if !r.PaidLateAt.IsZero() && w.books.overstated[t.reference] && r.doubted(movement.ReasonAmount) {
+		return // late money is not watched: what the provider told of it with a wrong amount waits for a person
 	}
 	if got := r.arrived() - r.gone(); got != left {
 		w.violate("what arrived less what went back is known", "%s is %s with %v, and the provider has %v left of %v", r.name, r.State, got, left, arrived)
