@@ -26,8 +26,9 @@ const (
 
 	// ResolvesWithin is for the longest life of a payment: a call that nothing came
 	// back from is proven never sent by two lookups, the first after send_by and
-	// settles_within, which are 35 s after the reservation.
-	ResolvesWithin = 5 * time.Minute
+	// settles_within, which are 35 s after the reservation. One that met a kill comes again
+	// after five minutes, and so does the other.
+	ResolvesWithin = 15 * time.Minute
 
 	// EndsWithin is when the last order has ended: that a bill was never sent is
 	// proven by two lookups after two minutes, and a lookup that met a kill comes
