@@ -51,8 +51,8 @@ const (
 // tell of money that went back since. What of it was committed stays; who tells the rest
 // again changes nothing of that.
 func (l *Lifecycle) apply(ctx context.Context, op *catalog.Operation, m movement.Movement, f movement.Fact) (_ movement.Movement, led ledTo, err error) {
-	event := uuid.New() // the same on every try
 	for range mostMoves + 2*len(f.Returns) {
+		event := uuid.New() // the same on every try of one commit; what follows on it is another event
 		// 1. What the fact means for the movement as it was seen.
 		f.Now = l.Now()
 		l.addReports(op, m, &f)
@@ -89,7 +89,6 @@ func (l *Lifecycle) apply(ctx context.Context, op *catalog.Operation, m movement
 			if len(f.Returns) == 0 {
 				return m, led, nil
 			}
-			event = uuid.New()
 			continue
 		}
 		// 3. The movement as it stands now. Where another replica was faster, or has

@@ -252,6 +252,31 @@ func TestReturnOfWhatIsNotPaidYet(t *testing.T) {
 	})
 }
 
+// TestReturnBehindAnUncertainEnd: whose commit went through and was not heard of, and what is
+// told of the same payment behind it, are two events.
+func TestReturnBehindAnUncertainEnd(t *testing.T) {
+	t.Parallel()
+	onBoth(t, payments, func(w *world) {
+		w.want(w.create("A"), "PENDING")
+		m := w.stored("A")
+		w.up.find = func(sdk.Lookup) sdk.StatusUpdate {
+			return returning(m, sdk.StatusDone, sdk.Return{ID: "r1", Sort: sdk.ReturnRefund, Amount: 4_000})
+		}
+		w.faults.move = func(do func() (bool, error)) (bool, error) {
+			w.faults.move = nil
+			if done, err := do(); !done || err != nil {
+				t.Errorf("it ended nothing: %v", err)
+			}
+			return false, errAway
+		}
+		w.pass(time.Minute)
+		w.hear(returning(m, sdk.StatusUnknown, sdk.Return{ID: "r1", Sort: sdk.ReturnRefund, Amount: 4_000}))
+		w.wantMoney("A", "PAID", 10_000, 4_000, false)
+		w.wantTold(ends+" PAID", taken+" PAID")
+		w.wantListed(movement.ReasonReturned)
+	})
+}
+
 // TestReturnOfLateMoney: late money that goes back is told, and the payment stays expired.
 func TestReturnOfLateMoney(t *testing.T) {
 	t.Parallel()

@@ -147,6 +147,9 @@ func (s *Store) queue(row *movement.Movement, c movement.Change) {
 	if due := c.Callback.DueAt(c.At); due != nil {
 		made.DueAt = *due
 	}
+	if _, taken := s.written[made.EventID]; taken {
+		panic("memory: two events have one id, which the database refuses")
+	}
 	s.callbacks = append(s.callbacks, made)
 	s.written[made.EventID] = time.Now()
 }
