@@ -73,7 +73,7 @@ final class NoAnswer extends \RuntimeException
 final class Client extends Operations
 {
     /**
-     * @param float $timeout     bounds the wait for one attempt's answer, in seconds; longer than any call takes
+     * @param float $timeout     bounds each wait for the server in one attempt, in seconds; longer than any call takes
      * @param int   $retries     how often a call is repeated where that is safe
      * @param float $longestWait bounds the wait before a repetition, in seconds
      */

@@ -27,6 +27,9 @@ class GerbangError(Exception):
             f"{self.code}: {body.get('message', '')} (sent: {self.sent}, retry: {self.retry}, request {self.request_id})"
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:  # it may cross processes
+        return GerbangError, (self.body, self.status)
+
 
 class NoAnswer(Exception):
     """No answer came. Whether the call was carried out is not known: call again with the
@@ -34,7 +37,11 @@ class NoAnswer(Exception):
 
     def __init__(self, reference: str, cause: str) -> None:
         self.reference = reference
+        self.cause = cause
         super().__init__(f"no answer: {cause}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return NoAnswer, (self.reference, self.cause)
 
 
 class _AsItIs(urllib.request.HTTPErrorProcessor):
@@ -49,7 +56,7 @@ class _AsItIs(urllib.request.HTTPErrorProcessor):
 class Client(Operations):
     """Calls the API with one key. Threads may share it.
 
-    timeout bounds the wait for one attempt's answer, in seconds; longer than any call takes.
+    timeout bounds each wait for the server in one attempt, in seconds; longer than any call takes.
     retries is how often a call is repeated where that is safe.
     longest_wait bounds the wait before a repetition, in seconds.
     """
@@ -57,6 +64,10 @@ class Client(Operations):
     def __init__(
         self, base_url: str, key: str, merchant_id: str, *, timeout: float = 60, retries: int = 2, longest_wait: float = 30
     ) -> None:
+        if not re.fullmatch(r"https?://[!-~]+", base_url):
+            raise ValueError("base_url must begin with https:// or http://, and have no spaces")
+        if not re.fullmatch(r"[!-~]+", key):
+            raise ValueError("the key has a space, a line break or another character that no key has")
         self._base_url = base_url.rstrip("/")
         self._key = key
         self._merchant_id = merchant_id
