@@ -90,8 +90,8 @@ func (acc *account) noteRefund(ctx context.Context, told event) sdk.Acknowledgem
 	case r.InvoiceID == "" && !strings.HasPrefix(r.PaymentID, qrPaymentPrefix): // of a product that is not used here
 		return sdk.Acknowledgement{Status: http.StatusOK, Detail: "a refund of the payment " + r.PaymentID + ", which is of no invoice"}
 	case r.InvoiceID == "":
-		u := sdk.Unread("", r.ID+" "+r.Status, "a refund "+r.ID+" of "+r.Amount.String()+" that is "+r.Status+
-			", of the payment "+r.PaymentID+": look for that among the facts of payments by QR code, and see what went back")
+		u := sdk.Unread("", r.ID+" "+r.Status, "refund "+r.ID+" ("+r.Amount.String()+", "+r.Status+
+			") of a payment by QR code: find the payment whose history has the fact "+r.PaymentID+", and see what went back")
 		u.ProviderReference = r.PaymentID
 		return noted(u)
 	}

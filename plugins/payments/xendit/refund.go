@@ -104,6 +104,8 @@ func (acc *account) createRefund(ctx context.Context, call sdk.Call, request ref
 	}
 	before, p := acc.readRefundByReference(ctx, call.Payment.ProviderReference, call.Reference)
 	switch {
+	case p != nil && p.status == http.StatusForbidden: // of the account nothing else is wrong
+		return sdk.DidNotSend(sdk.BlameNone, "the key may not read refunds, and without that none is made: give it the permission: "+p.detail)
 	case p != nil:
 		return sdk.DidNotSend(p.blame, "what went back of the payment can't be read: "+p.detail)
 	case before != nil:
@@ -321,8 +323,7 @@ func (acc *account) withRefunds(ctx context.Context, u sdk.StatusUpdate) (sdk.St
 	}
 	list, p := acc.readRefunds(ctx, u.ProviderReference)
 	for _, r := range list {
-		other := func(o refund) bool { return o.ID != r.ID && o.ReferenceID == r.ReferenceID && o.Status == "SUCCEEDED" }
-		if told, is := r.told(); is && !(told.Undone && r.ReferenceID != "" && slices.ContainsFunc(list, other)) {
+		if told, is := r.told(); is {
 			u.Returns = append(u.Returns, told)
 		}
 	}

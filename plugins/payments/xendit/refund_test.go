@@ -146,10 +146,11 @@ func TestRefundThatIsMadeAlready(t *testing.T) {
 		"it is made":      {inList(aRefund("SUCCEEDED"), ours("SUCCEEDED", "")), sdk.Done},
 		"it has failed":   {inList(ours("FAILED", "")), sdk.Refused},
 		"nobody can tell": {reply{500, ""}, sdk.NotSent},
+		"nobody may read": {reply{403, refusal("REQUEST_FORBIDDEN_ERROR").body}, sdk.NotSent},
 	} {
 		up := newStub(t, map[string]reply{"POST /refunds": {200, ours("SUCCEEDED", "")}, listRefunds: c.list})
 		r := newAdapter().refund(t.Context(), refundCall(connect(t, up.url), 40000, invoiceID))
-		if r.Outcome != c.want || slices.ContainsFunc(up.asked(), func(asked string) bool { return strings.HasPrefix(asked, "POST") }) {
+		if r.Outcome != c.want || name == "nobody may read" && r.Blame != sdk.BlameNone || slices.ContainsFunc(up.asked(), func(asked string) bool { return strings.HasPrefix(asked, "POST") }) {
 			t.Errorf("%s: %+v after %v", name, r, up.asked())
 		}
 	}
