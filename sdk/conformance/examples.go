@@ -134,6 +134,9 @@ func (x Examples) faults(m *manifest.Manifest) (faults []string) {
 		}
 	}
 	for _, op := range m.Operations {
+		if op.Kind == manifest.Refund && !slices.Contains(x.Returns, ReturnSort(sdk.ReturnRefund)) {
+			faults = append(faults, op.Path+`: "returns" must have refund, as the provider makes refunds`)
+		}
 		// A refund needs a payment that is paid: its case makes both.
 		if needed := op.Kind != "" && op.Kind != manifest.Refund || op.CancelOf != ""; needed && !slices.ContainsFunc(x.Examples, func(e Example) bool {
 			return e.Operation == op.Path && (accepted(e.want()) || !op.Money())

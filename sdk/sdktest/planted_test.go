@@ -243,6 +243,7 @@ func TestExamplesThatTestNothing(t *testing.T) {
 		{`"amount": 100}`, `"amount": "100"}`, "no test of this plugin"},
 		{`"operation": "/example/pay"`, `"operation": "/example/none"`, "the manifest has no operation"},
 		{`"ends": "pay", `, ``, "for operations that end a movement"},
+		{`"returns": ["refund", "chargeback"]`, `"returns": ["chargeback"]`, `"returns" must have refund`},
 		{`"ends": "pay"`, `"ends": "rate"`, "is no example of /example/pay"},
 		{`"outcome": "pending"`, `"outcome": "unknown"`, "none of done, pending"},
 		{`{"name": "rate",`, `{"name": "back", "operation": "/example/refund", "body": {"id": "1", "refund": "1"}, "outcome": "refused"}, {"name": "rate",`, "one that a paid payment allows"},
