@@ -154,6 +154,9 @@ func (b *register) subject(text string) string {
 	if id, err := movement.ParseID(text); err == nil {
 		return b.name(id)
 	}
+	if _, ours := movement.ParseUpstreamReference(text); ours {
+		return b.upstreamName(text)
+	}
 	return text
 }
 

@@ -424,7 +424,7 @@ func (u *upstream) mayReturn(t *thing) {
 	switch n := w.rand.IntN(100); {
 	case n < 35 && paid == t.amount:
 		w.later(after, func() {
-			if len(t.returns) == 0 && cmp.Or(t.arrived, t.amount) == t.amount {
+			if len(t.returns) == 0 && cmp.Or(t.arrived, t.amount) == t.amount && t.left() == t.amount { // no refund is under way
 				u.turn(t, sdk.StatusFailed)
 			}
 		})
