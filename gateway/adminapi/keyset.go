@@ -23,12 +23,12 @@ type KeysetPage struct {
 	Next string   `json:"next,omitempty"`
 }
 
-// Reseal asks to seal anew what stands with the accounts after one of them.
+// Reseal asks to seal the secrets of the accounts after one of them anew.
 type Reseal struct {
 	After string `json:"after,omitempty"`
 }
 
-// KeysetFilter asks for what stands with the accounts after one of them.
+// KeysetFilter asks for the keys' use among the accounts after one of them.
 type KeysetFilter struct {
 	After string `query:"after"`
 }

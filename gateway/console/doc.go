@@ -5,7 +5,7 @@
 // label.
 //
 // Each operator has a role, and roles.go says which permissions a role has. What an act takes
-// stands with its endpoint, and is held before its handler is asked; one that takes none is refused
+// is declared by its endpoint, and is held before its handler is asked; one that takes none is refused
 // to everybody. A request comes from the network with a token, or from this process with
 // an [Identity] ([Console.As]). Tokens stand in the configuration, or in the database by
 // their hash and under a MAC. All meet the same roles, checks and audit.

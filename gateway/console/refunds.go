@@ -2,11 +2,13 @@ package console
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/kind"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -18,14 +20,14 @@ func (c *Console) refundPayment(x *call, wanted adminapi.NewRefund) (adminapi.Re
 	case !ok:
 		return adminapi.Refunded{}, fault.New(fault.NotFound, "There is no such payment: refund names one by its id or upstream reference.")
 	case !plain(wanted.Reason, 1, maxReason): // the operation's schema asks for less; this is what the audit takes
-		return adminapi.Refunded{}, fault.Invalid("reason", "must be given, without control characters")
+		return adminapi.Refunded{}, fault.Invalid("reason", fmt.Sprintf("must have 1 to %d characters, without control characters", maxReason))
 	case !plain(wanted.RefundID, 1, maxAnyID):
-		return adminapi.Refunded{}, fault.Invalid("refund_id", "must be given, without control characters")
+		return adminapi.Refunded{}, fault.Invalid("refund_id", fmt.Sprintf("must have 1 to %d characters, without control characters", maxAnyID))
 	case wanted.Amount != nil && *wanted.Amount < 1:
 		return adminapi.Refunded{}, fault.Invalid("amount", "must be 1 rupiah at least, or left out for all that is left")
 	}
 	m, err := c.deps.Movements.MovementByID(x.request.Context(), id)
-	if errors.Is(err, store.ErrNotFound) || err == nil && x.operator.Of != "" && m.Owner.MerchantID != string(x.operator.Of) {
+	if errors.Is(err, store.ErrNotFound) || err == nil && m.Kind != manifest.Payment || err == nil && x.operator.Of != "" && m.Owner.MerchantID != string(x.operator.Of) {
 		return adminapi.Refunded{}, fault.New(fault.NotFound, "There is no such payment.")
 	}
 	if err != nil {

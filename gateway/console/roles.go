@@ -73,7 +73,7 @@ func (i Identity) needs(p adminapi.Permission) error {
 		return nil
 	}
 	if p == "" {
-		return fault.New(fault.ScopeMissing, "This route has no entry in the table of roles, and nobody may use it.")
+		return fault.New(fault.ScopeMissing, "This act takes no permission that a role could have, so nobody may use it.")
 	}
 	return fault.Newf(fault.ScopeMissing, "%s has the role %s, which may not %s: that takes the role %s.", i.Name, i.Role, p, orList(rolesWith(p)))
 }

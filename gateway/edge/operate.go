@@ -72,7 +72,7 @@ func (x *exchange) judgeAndRun(b body) (lifecycle.Answer, error) {
 // what the request was judged by, and nothing of the request was sent: what it had reserved
 // is undone, and its reference is free.
 func (x *exchange) declaredSince(err error) (*catalog.Operation, bool) {
-	if err == nil || fault.From(err).Code != fault.ProviderUnavailable || x.truthful(err).Sent != fault.SentNo {
+	if code := fault.From(err).Code; err == nil || code != fault.ProviderUnavailable && code != fault.NoConnection || x.truthful(err).Sent != fault.SentNo {
 		return nil, false
 	}
 	now, offered := x.edge.router.Load().snapshot.ByPath(x.operation.Path)

@@ -79,7 +79,7 @@ func (k *Refund) Draft(ctx context.Context, r lifecycle.Request, draft *movement
 		return err
 	}
 	if _, serves := op.Of(payment.Provider); !serves {
-		return fault.Invalid(op.PaymentField(), "was paid through a provider that takes no refunds from here: give it back at the provider, and it is told as returned")
+		return fault.Invalid(op.PaymentField(), "was paid through a provider that takes no refunds from here: give it back at the provider, and Gerbang reports it as returned")
 	}
 	draft.Provider = payment.Provider
 	if op.HasAmount(r.Body) {
@@ -107,7 +107,7 @@ func (k *Refund) Prepare(ctx context.Context, r lifecycle.Request, draft *moveme
 	case !payment.HasPaid():
 		return "", fault.Invalid(op.PaymentField(), "is "+made.Rules.Status(payment)+": only what was paid can be given back")
 	case !c.SameAccount(payment):
-		return "", fault.Invalid(op.PaymentField(), "can't be proven to have been paid to the account that is connected now: give it back at the provider, and it is told as returned")
+		return "", fault.Invalid(op.PaymentField(), "can't be proven to have been paid to the account that is connected now: give it back at the provider, and Gerbang reports it as returned")
 	}
 	most, left, err := k.left(ctx, payment)
 	if err != nil {
@@ -117,19 +117,21 @@ func (k *Refund) Prepare(ctx context.Context, r lifecycle.Request, draft *moveme
 		draft.Amount = left
 	}
 	if draft.Amount <= 0 {
-		return "", fault.Invalid(op.PaymentField(), "has nothing left to give back: all of it went back, or is going back by other refunds")
+		return "", fault.Invalid(op.PaymentField(), nothingLeft)
 	}
 	draft.Usage = []movement.Usage{{Name: countOf(payment), Period: lasting, Amount: int64(draft.Amount), Ceiling: int64(most)}}
 	return "", nil
 }
 
+const nothingLeft = "has nothing left to give back: all of it went back, or is going back by other refunds"
+
 // countOf names what refunds of a payment count against.
 func countOf(payment movement.Movement) string { return "refund." + payment.ID.Compact() }
 
 // left is how much of a payment its refunds may bring back, all of them together, and how
-// much can go back now. What went back is taken off unless a refund has brought it that
-// counts: one that failed, or whose money came again, counts no more, whatever was told of
-// it in which order.
+// much can go back now. What went back is taken off, but for what a refund that counts has
+// brought. One that failed, or whose money came again, counts no more, in whatever order
+// that was told.
 func (k *Refund) left(ctx context.Context, payment movement.Movement) (most, left money.Amount, err error) {
 	used, err := k.register.UsedOf(ctx, payment.Owner, countOf(payment), lasting)
 	if err != nil {
@@ -191,7 +193,7 @@ func (k *Refund) order(ctx context.Context, o RefundOrder) (RefundOrdered, error
 	}
 	op := k.operationFor(payment)
 	if op == nil {
-		return RefundOrdered{}, fault.New(fault.ProviderRejected, "The provider of this payment takes no refunds from here: give it back at the provider, and it is told as returned.")
+		return RefundOrdered{}, fault.New(fault.ProviderRejected, "The provider of this payment takes no refunds from here: give it back at the provider, and Gerbang reports it as returned.")
 	}
 	account, err := k.lifecycle.Account(ctx, payment)
 	if err != nil {
@@ -200,6 +202,9 @@ func (k *Refund) order(ctx context.Context, o RefundOrder) (RefundOrdered, error
 	if o.Amount == 0 {
 		if o.Amount, err = k.all(ctx, payment, o.RefundID); err != nil {
 			return RefundOrdered{}, err
+		}
+		if o.Amount == 0 {
+			return RefundOrdered{}, fault.Invalid(op.PaymentField(), nothingLeft)
 		}
 	}
 	body := catalog.Document{op.PaymentField(): payment.Reference, op.ReferenceField(): o.RefundID, op.AmountField(): json.Number(o.Amount.String())}
@@ -233,7 +238,7 @@ func (k *Refund) order(ctx context.Context, o RefundOrder) (RefundOrdered, error
 func (k *Refund) all(ctx context.Context, payment movement.Movement, refundID string) (money.Amount, error) {
 	before, err := k.lifecycle.Store.MovementByKey(ctx, movement.Key{Owner: payment.Owner, Kind: manifest.Refund, Reference: refundID})
 	switch {
-	case err == nil && before.Counts():
+	case err == nil && before.State != movement.NotSubmitted:
 		return before.Amount, nil
 	case err != nil && !errors.Is(err, movement.ErrNotFound):
 		return 0, err

@@ -108,13 +108,13 @@ func notificationsOf(c tenants.Connection) string { return "notifications of " +
 
 // notified applies one verified update of a notification, after making sure that it
 // is about a movement of the very connection it came in on. One that names none of
-// ours is of what others have made on that account, and no matter of ours. What the plugin
-// does not understand and has no more than the upstream's own name for is for a person.
+// ours is of what others have made on that account, and no matter of ours. One that the
+// plugin does not understand, and that has the upstream's own name alone, is for a person.
 func (l *Lifecycle) notified(ctx context.Context, c tenants.Connection, u sdk.StatusUpdate) error {
 	id, ours := movement.ParseUpstreamReference(u.Reference)
 	if u.Reference == "" && u.ProviderReference != "" && u.Status == sdk.StatusUnknown {
 		_, err := l.Store.AddException(ctx, movement.Exception{
-			Owner: ownerOf(c), Subject: notificationsOf(c), Reason: movement.ReasonNotUnderstood, FactID: Printable(u.EventID), Provider: string(c.Provider), At: l.Now(),
+			Owner: ownerOf(c), Subject: notificationsOf(c), Reason: movement.ReasonNotUnderstood, FactID: Printable(u.ProviderReference + " " + cmp.Or(u.EventID, u.Detail)), Provider: string(c.Provider), At: l.Now(),
 			Detail: "the provider has notified of something that it calls " + Printable(u.ProviderReference) + " and that may be a movement of ours: " + Printable(u.Detail),
 		})
 		return err

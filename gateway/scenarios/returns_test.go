@@ -491,7 +491,7 @@ func TestHintsPutNothingOff(t *testing.T) {
 }
 
 // TestNotNamed: an authentic notification that has no more than the upstream's own name is
-// an exception of its connection, once for each, which others that are accepted leave there.
+// an exception of its connection, once for each. Notifications that are accepted do not end it.
 func TestNotNamed(t *testing.T) {
 	t.Parallel()
 	inMemory(t, payments, func(w *world) {
@@ -499,10 +499,11 @@ func TestNotNamed(t *testing.T) {
 		m := w.stored("A")
 		for _, event := range []string{"e-1", "e-1", "e-2"} {
 			w.hear(sdk.StatusUpdate{ProviderReference: "up-77", EventID: event, Detail: "a refund"})
+			w.hear(sdk.StatusUpdate{ProviderReference: "up-" + event, Detail: "a refund"}) // without a name of its own
 			w.hear(sdk.StatusUpdate{EventID: event, Detail: "a payout"})
 			w.hear(sdk.StatusUpdate{ProviderReference: "up-78", Status: sdk.StatusDone, Amount: 1, Currency: "IDR", EventID: event}) // of another program's
 		}
-		w.wantListed(movement.ReasonNotUnderstood, movement.ReasonNotUnderstood)
+		w.wantListed(movement.ReasonNotUnderstood, movement.ReasonNotUnderstood, movement.ReasonNotUnderstood, movement.ReasonNotUnderstood)
 		if x := w.exception(movement.ReasonNotUnderstood); x.Subject != "notifications of "+provider || !strings.Contains(x.Detail, "up-77") {
 			t.Errorf("operators read %+v", x)
 		}
