@@ -8,7 +8,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/kind"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
-	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -27,7 +26,7 @@ func (c *Console) refundPayment(x *call, wanted adminapi.NewRefund) (adminapi.Re
 		return adminapi.Refunded{}, fault.Invalid("amount", "must be 1 rupiah at least, or left out for all that is left")
 	}
 	m, err := c.deps.Movements.MovementByID(x.request.Context(), id)
-	if errors.Is(err, store.ErrNotFound) || err == nil && m.Kind != manifest.Payment || err == nil && x.operator.Of != "" && m.Owner.MerchantID != string(x.operator.Of) {
+	if errors.Is(err, store.ErrNotFound) || err == nil && x.operator.Of != "" && m.Owner.MerchantID != string(x.operator.Of) {
 		return adminapi.Refunded{}, fault.New(fault.NotFound, "There is no such payment.")
 	}
 	if err != nil {
