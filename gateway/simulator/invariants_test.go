@@ -293,7 +293,11 @@ func (w *world) checkMoney(r record, t *thing) {
 	if !r.PaidLateAt.IsZero() && w.books.overstated[t.reference] && r.doubted(movement.ReasonAmount) {
 		return // late money is not watched: what the provider told of it with a wrong amount waits for a person
 	}
-	if got := r.arrived() - r.gone(); got != left {
+	got := r.arrived() - r.gone()
+	if w.books.overstated[t.reference] && got == left+1 { // nobody but the provider knows better
+		return
+	}
+	if got != left {
 		w.violate("what arrived less what went back is known", "%s is %s with %v, and the provider has %v left of %v", r.name, r.State, got, left, arrived)
 	}
 }
