@@ -23,6 +23,9 @@ func (s *Store) Apply(_ context.Context, c movement.Change) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := s.ids[c.Movement.ID]
+	if c.Callback != nil && !s.written[c.Callback.ID].IsZero() && row.Sequence == c.Movement.Sequence { // the key of callbacks; a change that is made already meets its guard
+		return false, constraint("callbacks_pkey")
+	}
 	switch c.Effect {
 	case movement.Move:
 		return s.move(row, c)
@@ -146,9 +149,6 @@ func (s *Store) queue(row *movement.Movement, c movement.Change) {
 	}
 	if due := c.Callback.DueAt(c.At); due != nil {
 		made.DueAt = *due
-	}
-	if _, taken := s.written[made.EventID]; taken {
-		panic("memory: two events have one id, which the database refuses")
 	}
 	s.callbacks = append(s.callbacks, made)
 	s.written[made.EventID] = time.Now()
