@@ -253,7 +253,7 @@ func (l *Lifecycle) Resolve(ctx context.Context, m movement.Movement) error {
 	} else if over {
 		return overdue
 	}
-	if !op.Rules.Asks(m.State) { // a gateway of before has ended it
+	if !op.Rules.Asks(m) { // a gateway of before has ended it
 		_, err := l.Store.Poll(ctx, m, l.Now(), l.Now(), time.Time{})
 		return errors.Join(overdue, err)
 	}

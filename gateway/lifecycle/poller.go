@@ -177,7 +177,7 @@ func (p *Poller) resolve(ctx context.Context, begun []movement.ID) (gaveBack boo
 	}
 	for _, id := range begun {
 		m, found := byID[id]
-		waits := found && m.State == movement.Succeeded && !p.after.Take(id, movement.UpstreamOf(m.QueueAccount()))
+		waits := found && m.HasPaid() && !p.after.Take(id, movement.UpstreamOf(m.QueueAccount()))
 		if !found || waits {
 			p.places.Free(id)
 			gaveBack = gaveBack || waits

@@ -331,7 +331,7 @@ func updated(rules Rules, m Movement, f Fact) Transition {
 	case Move:
 		return moved(rules, m, f, to)
 	case LateMoney:
-		return lateMoney(m, f)
+		return lateMoney(rules, m, f)
 	case MoneyBack:
 		return allBack(rules, m, f)
 	case Contradiction:
@@ -407,8 +407,8 @@ func moved(rules Rules, m Movement, f Fact, to State) Transition {
 	return move(rules, m, f, to, t)
 }
 
-// lateMoney keeps that money came after the end, once.
-func lateMoney(m Movement, f Fact) Transition {
+// lateMoney keeps that money came after the end, once, and watches it from then on.
+func lateMoney(rules Rules, m Movement, f Fact) Transition {
 	t := Transition{
 		Effect: LateMoney, HappenedAt: f.At, Event: "paid_late", Tells: PaidLateEvent,
 		Detail:     detail("source", f.source(), "fact", f.EventID),
@@ -420,6 +420,8 @@ func lateMoney(m Movement, f Fact) Transition {
 	if !m.PaidLateAt.IsZero() {
 		return Transition{Exceptions: t.Exceptions} // a second one, of which operators hear
 	}
+	m.PaidLateAt, m.UpdatedAt = t.HappenedAt, f.Now
+	t.NextPoll = m.NextPoll(f.Now, rules)
 	return t
 }
 
@@ -449,7 +451,7 @@ func otherAmount(rules Rules, m Movement, f Fact, text string) Transition {
 		if !m.PaidLateAt.IsZero() {
 			return t
 		}
-		late := lateMoney(m, f)
+		late := lateMoney(rules, m, f)
 		late.PaidAmount, late.Exceptions = f.Amount, append(late.Exceptions, t.Exceptions...)
 		return late
 	}

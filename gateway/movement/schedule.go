@@ -14,7 +14,7 @@ type Polls struct {
 	Open      []time.Duration // after the creation, while it is open, and then daily; nil: by the spans below
 	Pending   []time.Duration // after the creation, while it is pending, and then hourly
 	Expired   []time.Duration // after it expired
-	Succeeded []time.Duration // after it succeeded
+	Succeeded []time.Duration // after it succeeded, or was paid late
 }
 
 var (
@@ -97,29 +97,32 @@ func (m *Movement) TellsMore(now time.Time, rules Rules) time.Time {
 	return earlier(m.DueAt, now.Add(rules.Pace.Every))
 }
 
-// Asks tells whether there can be anything left to find out of a movement in a state.
-func (r Rules) Asks(s State) bool {
-	return s.Open() || s == Expired && r.Polls.Expired != nil || s == Succeeded && r.Polls.Succeeded != nil
+// Asks tells whether there can be anything left to find out of a movement.
+func (r Rules) Asks(m Movement) bool { return m.State.Open() || r.lookups(m) != nil }
+
+// lookups are those after a movement's end. What was paid, late or not, may go back.
+func (r Rules) lookups(m Movement) []time.Duration {
+	switch {
+	case m.HasPaid():
+		return r.Polls.Succeeded
+	case m.State == Expired:
+		return r.Polls.Expired
+	}
+	return nil
 }
 
 // NextPoll is when the movement is polled next, given that it is polled now. It is
 // zero when there is nothing left to find out.
 func (m *Movement) NextPoll(now time.Time, rules Rules) time.Time {
-	next, polls := time.Time{}, rules.Polls
-	switch m.State {
-	case Submitting, Acknowledged, Pending:
-		next = m.nextOpen(now, rules)
-		if until := m.ResubmitUntil(rules); rules.Resubmits && now.Before(until) {
-			next = m.nextResubmission(now, next, until)
-		}
-		return later(next, now.Add(rules.Pace.Every))
-	case Expired:
-		next, _ = after(now, m.UpdatedAt, polls.Expired)
-	case Succeeded:
-		next, _ = after(now, m.UpdatedAt, polls.Succeeded)
-	case Failed, NotSubmitted:
+	if !m.State.Open() {
+		next, _ := after(now, m.UpdatedAt, rules.lookups(*m))
+		return next
 	}
-	return next
+	next := m.nextOpen(now, rules)
+	if until := m.ResubmitUntil(rules); rules.Resubmits && now.Before(until) {
+		next = m.nextResubmission(now, next, until)
+	}
+	return later(next, now.Add(rules.Pace.Every))
 }
 
 // nextResubmission is when a movement is polled by the same request, of which the time

@@ -386,12 +386,9 @@ func (c Change) After() Movement {
 	m.Sequence++
 	switch c.Effect {
 	case LateMoney:
-		m.PaidLateAt, m.Polled = c.HappenedAt, Polled{PolledAt: m.PolledAt}
+		m.PaidLateAt, m.Polled = c.HappenedAt, c.polled()
 	case MoneyBack:
 		m = m.withReturn(*c.Return)
-		if !m.PaidLateAt.IsZero() {
-			m.Polled = Polled{PolledAt: m.PolledAt}
-		}
 	case Move:
 		m.State, m.PaidAt, m.Polled = c.To, c.PaidAt, c.polled()
 		if c.Refusal != nil {
@@ -407,9 +404,9 @@ func (c Change) After() Movement {
 // polled is what a change leaves of asking: nothing, where nothing is left to ask.
 func (c Change) polled() Polled {
 	switch was := c.Movement; {
-	case c.Effect == Move && (c.To.Final() || c.To == NotSubmitted) && c.NextPoll.IsZero():
+	case (c.Effect == LateMoney || c.Effect == Move && (c.To.Final() || c.To == NotSubmitted)) && c.NextPoll.IsZero():
 		return Polled{PolledAt: was.PolledAt}
-	case was.State == NotSubmitted:
+	case was.State == NotSubmitted || c.Effect == LateMoney:
 		return Polled{PolledAt: was.PolledAt, DueAt: c.NextPoll, Version: FirstVersion(was.Sequence + 1)}
 	default:
 		return Polled{PolledAt: was.PolledAt, DueAt: c.NextPoll, Version: was.Version + 1}

@@ -303,6 +303,33 @@ func TestReturnOfLateMoney(t *testing.T) {
 	}
 }
 
+// TestReturnOfLateMoneyThatNobodyTells: late money is asked about as a success is, also a
+// day after the last lookup of what had expired.
+func TestReturnOfLateMoneyThatNobodyTells(t *testing.T) {
+	t.Parallel()
+	onBoth(t, payments, func(w *world) {
+		w.want(w.create("A"), "PENDING")
+		w.want(w.cancel("A"), "EXPIRED")
+		m := w.stored("A")
+		w.work("A", 50*time.Hour)
+		if now := w.stored("A"); !now.DueAt.IsZero() {
+			t.Fatalf("what has expired is due at %v still", now.DueAt)
+		}
+		w.hear(w.up.pay(m.UpstreamReference(), "p"))
+		w.up.set(func() {
+			r := sdk.Return{ID: "r1", Sort: sdk.ReturnRefund, Amount: 10_000, At: w.now()}
+			w.up.find = func(sdk.Lookup) sdk.StatusUpdate { return returning(m, sdk.StatusDone, r) }
+		})
+		w.work("A", 200*24*time.Hour)
+		w.wantMoney("A", "EXPIRED", 10_000, 10_000, true)
+		w.wantTold(ends+" EXPIRED", late+" EXPIRED", taken+" EXPIRED")
+		w.wantListed(movement.ReasonPaidLate, movement.ReasonReturned)
+		if now := w.stored("A"); !now.DueAt.IsZero() {
+			t.Errorf("it is due at %v for ever", now.DueAt)
+		}
+	})
+}
+
 // TestPaidShort: what arrived is told once, as often as it is another amount; an override
 // to success books that, and what goes back then is of that. The rest that arrives ends it.
 func TestPaidShort(t *testing.T) {

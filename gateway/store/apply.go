@@ -75,8 +75,7 @@ func takesPoll(c movement.Change) parts {
 // forever lies after everything.
 var forever = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// record keeps a fact that changes no state. Nothing is left to ask once late money has
-// come, or gone again.
+// record keeps a fact that changes no state. Late money is asked about anew, or no more.
 func (s *Store) record(ctx context.Context, c movement.Change) (bool, error) {
 	if c.HappenedAt.IsZero() { // without a time it would be no record, and be made again and again
 		c.HappenedAt = c.At
@@ -91,8 +90,12 @@ func (s *Store) record(ctx context.Context, c movement.Change) (bool, error) {
 		w.returns = text(encoded)
 	}
 	p := recordFact
-	if !w.then.PaidLateAt.IsZero() {
+	switch {
+	case c.Effect != movement.LateMoney:
+	case c.NextPoll.IsZero():
 		p |= dropPoll
+	default:
+		p |= openPoll
 	}
 	return s.transit(ctx, c.Event, p, w)
 }

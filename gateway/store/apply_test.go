@@ -3,6 +3,7 @@ package store_test
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -291,6 +292,40 @@ func TestLateFactsWithoutATime(t *testing.T) {
 	}
 	if got := byID(t, s, expired.ID); !got.PaidLateAt.Equal(epoch) {
 		t.Errorf("paid late at %v", got.PaidLateAt)
+	}
+}
+
+// TestLateMoneyIsWatched opens a poll where none was left, and takes over one that was;
+// who saw what was before asks no more, and what goes back leaves the watch as it is.
+func TestLateMoneyIsWatched(t *testing.T) {
+	t.Parallel()
+	s, next := fresh(t), epoch.Add(24*time.Hour)
+	for reference, left := range map[string]time.Time{"INV/1": {}, "INV/2": epoch.Add(time.Hour)} {
+		pending := at(t, s, reference, movement.Pending)
+		end := move(pending, movement.Expired)
+		end.NextPoll = left
+		expired := moved(t, s, end)
+		change := record(expired, movement.LateMoney, epoch)
+		change.NextPoll = next
+		if ok, err := apply(t.Context(), s, epoch, change); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		paid := byID(t, s, expired.ID)
+		if !paid.DueAt.Equal(next) || paid.Version != movement.FirstVersion(paid.Sequence) {
+			t.Errorf("%s is due at %v, version %d, sequence %d", reference, paid.DueAt, paid.Version, paid.Sequence)
+		}
+		if due := references(t, s, everyBucket, time.Time{}, next, 10); !slices.Contains(due, reference) {
+			t.Errorf("%s is not among what is due: %v", reference, due)
+		}
+		if ours, err := s.Poll(t.Context(), expired, next, next, time.Time{}); ours || err != nil {
+			t.Errorf("%s is asked about by who saw it before: %v, %v", reference, ours, err)
+		}
+		if ok, err := apply(t.Context(), s, epoch, record(paid, movement.MoneyBack, epoch)); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		if got := byID(t, s, paid.ID); !got.DueAt.Equal(next) || got.Version != paid.Version {
+			t.Errorf("%s went back, and is due at %v, version %d", reference, got.DueAt, got.Version)
+		}
 	}
 }
 

@@ -137,7 +137,7 @@ func composed() []parts {
 		resolveException | writeAudit,
 	}
 	for _, event := range []parts{0, queueCallback} {
-		all = append(all, recordFact|logHistory|event, recordFact|logHistory|dropPoll|event, recordFact|logHistory|event|changeBalance|postTransaction,
+		all = append(all, recordFact|logHistory|event, recordFact|logHistory|dropPoll|event, recordFact|logHistory|openPoll|event, recordFact|logHistory|event|changeBalance|postTransaction,
 			recordFact|logHistory|event|giveUsageBack)
 		for _, mailed := range []parts{0, queueMail} {
 			all = append(all, pollKept|moveMovement|logHistory|event|mailed)

@@ -11,4 +11,4 @@ UPDATE movements SET
 WHERE movements.id = @id AND movements.attempt = @attempt AND movements.sequence = @seen_sequence
     AND (NOT @gives_back OR (movements.charge <> '') = @posts)
 RETURNING movements.id, movements.attempt, movements.sequence, movements.merchant_id, movements.mode, movements.reference,
-    movements.provider
+    movements.provider, movements.connection_owner, movements.due_bucket, movements.polled_at, movements.misses, @next_poll AS due

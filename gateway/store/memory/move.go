@@ -171,8 +171,8 @@ func (s *Store) record(row *movement.Movement, c movement.Change) (bool, error) 
 	row.PaidLateAt, row.ReturnedAt, row.PaidAmount = micro(then.PaidLateAt), micro(then.ReturnedAt), then.PaidAmount
 	row.Returns = slices.Clone(then.Returns)
 	row.UpdatedAt = c.At
-	if !row.PaidLateAt.IsZero() {
-		row.Polled = movement.Polled{PolledAt: row.PolledAt}
+	if c.Effect == movement.LateMoney {
+		row.Polled = pollsOf(*row, c)
 	}
 	s.log(row, c.Event, c.At, c.Detail)
 	s.queue(row, c)
