@@ -291,7 +291,7 @@ func (w *world) checkMoney(r record, t *thing) {
 		left = arrived
 	}
 	if !r.PaidLateAt.IsZero() && w.books.overstated[t.reference] && r.doubted(movement.ReasonAmount) {
-		return // late money is not watched: what the provider told of it with a wrong amount waits for a person
+		return // what the provider told of late money with a wrong amount waits for a person
 	}
 	got := r.arrived() - r.gone()
 	if w.books.overstated[t.reference] && got == left+1 { // nobody but the provider knows better
@@ -497,9 +497,21 @@ func (w *world) checkUnmatched(line movement.StatementLine, told time.Time) {
 	}
 }
 
+// collectsStill tells whether a collection is open that a line may be for.
+func (w *world) collectsStill(line movement.StatementLine) bool {
+	return slices.ContainsFunc(w.books.ids, func(id movement.ID) bool {
+		m, err := w.store.MovementByID(w.ctx, id)
+		return err == nil && m.Kind == manifest.Collection && m.State.Open() && m.Amount == line.Amount &&
+			movement.NewAccountID(m.Provider, m.Owner.Mode, m.ConnectionAccount) == line.Account
+	})
+}
+
 func (w *world) checkLine(line movement.StatementLine, m movement.Movement) {
 	switch line.State {
 	case movement.LineNew, movement.LineMatched:
+		if line.State == movement.LineNew && w.collectsStill(line) { // which operators have on their list
+			return
+		}
 		w.violate("every line is judged", "%s is %s for %s, which is %s", line.Payment, line.State, w.books.name(m.ID), m.State)
 	case movement.LinePaid, movement.LineReversed:
 		if line.Movement != (movement.ID{}) && m.State != movement.Succeeded && m.PaidLateAt.IsZero() {
