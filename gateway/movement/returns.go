@@ -104,11 +104,27 @@ func (m Movement) withReturn(r Return) Movement {
 	return m
 }
 
-// returnAt is where the movement has a return, by the provider's name or by the refund.
+// returnAt is where the movement has a return, by the provider's name or else by the refund.
 func (m *Movement) returnAt(r Return) int {
-	return slices.IndexFunc(m.Returns, func(has Return) bool {
-		return has.ID == r.ID || r.Refund != "" && has.Refund == r.Refund
+	i := slices.IndexFunc(m.Returns, func(has Return) bool { return has.ID == r.ID })
+	if i < 0 && r.Refund != "" {
+		i = slices.IndexFunc(m.Returns, func(has Return) bool { return has.Refund == r.Refund })
+	}
+	return i
+}
+
+// twin is a return that is no other than one that is told: its refund had succeeded under our
+// own name, when nobody knew any more that the provider's was of it. That is so after a
+// restore that had forgotten the refund.
+func (m *Movement) twin(r Return) (twin Return, is bool) {
+	i := slices.IndexFunc(m.Returns, func(has Return) bool {
+		_, ours := ParseUpstreamReference(has.ID)
+		return ours && has.ID != r.ID && r.Refund != "" && has.Refund == r.Refund && has.UndoneAt.IsZero()
 	})
+	if i < 0 || m.returnAt(Return{ID: r.ID}) < 0 { // of what is told for the first time it is the record
+		return twin, false
+	}
+	return m.Returns[i], true
 }
 
 // tellsAll tells whether a status said that all of it went back, and nothing more.
@@ -125,7 +141,7 @@ func (m *Movement) unheard(f Fact) (news []Return) {
 			r.At = f.Now
 		}
 		i := m.returnAt(r)
-		links := i >= 0 && r.Refund != "" && m.Returns[i].Refund == ""
+		links := i >= 0 && r.Refund != "" && m.Returns[i].Refund == "" && m.Returns[i].UndoneAt.IsZero() == r.UndoneAt.IsZero()
 		switch {
 		case i < 0 && m.tellsAll() && !r.UndoneAt.IsZero(): // a dispute was won of what had no name
 			all := m.returnAt(Return{})
@@ -148,6 +164,10 @@ func (m *Movement) unheard(f Fact) (news []Return) {
 			news = append(news, linked)
 		case m.Returns[i].Amount != r.Amount && (m.Cost == 0 || r.Amount != m.Cost): // of an order its price is kept
 			news = append(news, r)
+		}
+		if twin, is := m.twin(r); is && twin.Amount == r.Amount {
+			twin.UndoneAt, twin.Refund = f.Now, ""
+			news = append(news, twin)
 		}
 	}
 	return news

@@ -37,7 +37,8 @@ type refunds struct {
 	slow   bool        // what is made is pending
 	before func(sdk.Call)
 	after  func(sdk.Call)
-	silent bool // lookups tell nothing
+	silent bool                                    // lookups tell nothing
+	named  func(sdk.StatusUpdate) sdk.StatusUpdate // of what a lookup tells, nil for all of it
 }
 
 // giving is a refund as it really is.
@@ -103,9 +104,13 @@ func (r *refunds) lookup(l sdk.Lookup) sdk.StatusUpdate {
 	case g == nil:
 		return notFound
 	}
-	return sdk.StatusUpdate{
+	told := sdk.StatusUpdate{
 		Reference: g.reference, ProviderReference: "rf-" + g.reference, Status: g.status, Amount: g.amount, Currency: "IDR", EventID: "rf-" + g.reference + "-" + g.status.String(),
 	}
+	if r.named != nil {
+		told = r.named(told)
+	}
+	return told
 }
 
 // only is the one refund that the provider has.
@@ -409,6 +414,36 @@ func TestRefundToldFirst(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRefundForgottenByARestore: its payment's news come first and name nobody's order; then its
+// merchant orders it again, and the provider, which has made it, does not say what it calls
+// it. It counts twice until the payment's news name it, and its merchant reads then what is so.
+func TestRefundForgottenByARestore(t *testing.T) {
+	t.Parallel()
+	onBoth(t, payments, func(w *world) {
+		m := paidFor(w)
+		back := sdk.Return{ID: "up-1", Sort: sdk.ReturnRefund, Amount: 4_000}
+		w.hear(returning(m, sdk.StatusUnknown, back))
+		w.up.refunds.way = sdk.Unknown
+		w.up.refunds.named = func(u sdk.StatusUpdate) sdk.StatusUpdate {
+			u.ProviderReference = ""
+			return u
+		}
+		w.want(w.gives("R1", "amount", number(4_000)), "PENDING")
+		w.later("R1", time.Hour)
+		w.want(w.refundStatus("R1"), "SUCCEEDED")
+		w.wantMoney("A", "PAID", 10_000, 8_000, false)
+		order := w.refund("R1")
+		back.Reference = order.UpstreamReference()
+		for range 2 {
+			w.hear(returning(m, sdk.StatusUnknown, back))
+			w.wantMoney("A", "PAID", 10_000, 4_000, false)
+		}
+		w.want(w.refundStatus("R1"), "SUCCEEDED")
+		w.wantTold(ends+" PAID", taken+" PAID", taken+" PAID", refundEnds+" SUCCEEDED", taken+" PAID")
+		w.wantListed(movement.ReasonReturned, movement.ReasonReturned)
+	})
 }
 
 // TestRefundUndone: a refund that does not arrive after all is the payment's money again,
