@@ -169,6 +169,12 @@ func TestCheckoutThatEnded(t *testing.T) {
 		if strings.Contains(got.text, "shop.example/thanks") != paid || strings.Contains(state, "shop.example") {
 			t.Errorf("%s: the way back is shown where it must not be, or not shown\n%s\n%s", status, got.text, state)
 		}
+		if strings.Contains(got.text, `class="button" href="https://shop.example/" rel="noreferrer">Kembali ke toko`) == paid || strings.Contains(got.text, "data-back") != paid {
+			t.Errorf("%s: who has not paid is led to the shop's front page, and not by itself\n%s", status, got.text)
+		}
+		if to := strings.Contains(got.text, "Bayar ke"); to || strings.Contains(got.text, "Tagihan dari") == paid || strings.Contains(got.text, "Dibayar ke") != paid {
+			t.Errorf("%s: the page asks to pay: %v", status, to)
+		}
 		h.send(t, http.MethodGet, "/checkout/abc/qr.png", "").wantFault(t, fault.NotFound)
 	}
 }

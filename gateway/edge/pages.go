@@ -73,6 +73,7 @@ type view struct {
 	Ends     string // the expiry, for people
 	End      ending // of a payment that has ended
 	Paid     string // when, for people
+	Shop     string // the way back from a payment that is not paid
 	Now      string
 }
 
@@ -93,6 +94,7 @@ func (p *pages) view(t words) view {
 func (p *pages) checkout(t words, id string, c kind.Checkout, now time.Time) ([]byte, error) {
 	// The template takes what it is given to be safe only in its place; that a
 	// link leads to the web at all is judged here.
+	shop := shopOf(c.SuccessURL)
 	c.PaymentURL, c.SuccessURL = webURL(c.PaymentURL), returnURL(c)
 	v := p.view(t)
 	v.Checkout = &c
@@ -109,6 +111,9 @@ func (p *pages) checkout(t words, id string, c kind.Checkout, now time.Time) ([]
 		v.End = endingOf(t, c)
 		v.Title = v.End.Title
 		v.Paid = forPeople(t, c.PaidAt, "15.04.05")
+		if c.SuccessURL == "" {
+			v.Shop = shop
+		}
 	}
 	v.Title += " · " + c.Merchant
 	return p.render(v)
@@ -176,6 +181,16 @@ func returnURL(c kind.Checkout) string {
 		return ""
 	}
 	return webURL(c.SuccessURL)
+}
+
+// shopOf is the front page of the shop that a URL of success leads to: who has not paid
+// must not arrive where that is thanked for.
+func shopOf(success string) string {
+	parsed, err := url.Parse(webURL(success))
+	if err != nil || parsed.Host == "" {
+		return ""
+	}
+	return (&url.URL{Scheme: parsed.Scheme, Host: parsed.Host, Path: "/"}).String()
 }
 
 func initial(name string) string {

@@ -6,7 +6,7 @@ import "golang.org/x/text/language"
 type words struct {
 	Code, Name string
 
-	To, PaidTo, QR, Scan, ShowsName, Pay, Save, Print, Waiting, Before, Reference, For, Language, Test string
+	To, PaidTo, From, QR, Scan, ShowsName, Pay, Save, Print, Waiting, Before, Reference, For, Language, Test string
 
 	Paid, PaidMore, Back, Returning string
 	Expired, ExpiredMore            string
@@ -25,7 +25,7 @@ type words struct {
 var languages = []words{
 	{
 		Code: "id", Name: "Bahasa Indonesia",
-		To: "Bayar ke", PaidTo: "Dibayar ke", QR: "Kode QR untuk membayar",
+		To: "Bayar ke", PaidTo: "Dibayar ke", From: "Tagihan dari", QR: "Kode QR untuk membayar",
 		Scan: "Pindai dengan aplikasi bank atau dompet digital apa pun.", ShowsName: "Nama yang tampil di aplikasi:",
 		Pay: "Lanjut ke pembayaran", Save: "Simpan gambar QR", Print: "Cetak bukti pembayaran", Waiting: "Menunggu pembayaran",
 		Before: "Bayar sebelum", Reference: "Nomor referensi", For: "Keterangan", Language: "Bahasa",
@@ -44,7 +44,7 @@ var languages = []words{
 	},
 	{
 		Code: "en", Name: "English",
-		To: "Pay to", PaidTo: "Paid to", QR: "QR code to pay",
+		To: "Pay to", PaidTo: "Paid to", From: "Bill from", QR: "QR code to pay",
 		Scan: "Scan it with any bank or e-wallet app that reads QRIS.", ShowsName: "The app shows the name",
 		Pay: "Continue to payment", Save: "Save the QR image", Print: "Print the proof of payment", Waiting: "Waiting for the payment",
 		Before: "Pay before", Reference: "Reference", For: "For", Language: "Language",

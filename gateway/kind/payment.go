@@ -202,8 +202,8 @@ func (p *Payment) Checkout(ctx context.Context, id string) (Checkout, error) {
 	case movement.Succeeded:
 		page.PaidAt = lifecycle.Stamp(paidAt(m))
 	}
-	if m.Gone() || !m.PaidLateAt.IsZero() && !m.ReturnedAt.IsZero() { // it is no proof any more, and leads nowhere
-		page.Reversed, page.PaidAt, page.SuccessURL = true, "", ""
+	if m.Gone() || !m.PaidLateAt.IsZero() && !m.ReturnedAt.IsZero() { // it is no proof any more
+		page.Reversed, page.PaidAt = true, ""
 	} else if !m.PaidLateAt.IsZero() {
 		page.Late = true
 	}
