@@ -93,6 +93,16 @@ type Config struct {
 	Observe func(Observation)                // called after every use, may be nil; it must not block
 	Offers  func([]*manifest.Manifest) error // the error of manifests that can't be offered together; nil refuses none
 	Now     func() time.Time                 // the time that all replicas share, in which send_by is given; nil means this machine's
+	// Simulator is what a plugin may reach beside what is approved, for its simulator; nil
+	// gives nothing.
+	Simulator func(provider string) Reach
+}
+
+// Reach is what a plugin may reach of its simulator: ports that it may connect to, and
+// directories that it may read.
+type Reach struct {
+	Ports []uint16
+	Read  []string
 }
 
 // Observation is one use of a plugin, for metrics.
@@ -110,9 +120,10 @@ type Host struct {
 	tune     tuning
 	observe  func(Observation)
 	now      func() time.Time
-	starting sync.Mutex                       // held while a supervision begins, or the host closes
-	changes  sync.Map                         // by plugin, a channel that is full while it is changed
-	learning sync.Mutex                       // held while the known manifests change
+	starting sync.Mutex // held while a supervision begins, or the host closes
+	changes  sync.Map   // by plugin, a channel that is full while it is changed
+	learning sync.Mutex // held while the known manifests change
+	beside   func(provider string) Reach
 	offers   func([]*manifest.Manifest) error // nil until the first start of all is over
 	offer    Offering                         // nil until [Host.Offer]
 	life     context.Context                  //nolint:containedctx // the supervision's, which no call's context bounds
@@ -201,6 +212,24 @@ var standard = tuning{
 	open:         5 * time.Second,
 }
 
+// newProvider is a plugin of this host's that is not supervised yet.
+func (h *Host) newProvider(spec Spec) *provider {
+	p := newProvider(spec, h.log.With("plugin", spec.Name), h.tune)
+	p.beside = h.beside
+	return p
+}
+
+// Approved is what a plugin runs by now, false where there is no such plugin.
+func (h *Host) Approved(name string) (Spec, bool) {
+	p, ok := h.plugin(name)
+	if !ok {
+		return Spec{}, false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.version.spec, true
+}
+
 // Start starts every plugin, all at once. A plugin that can't be started ends nothing:
 // its status says why, calls of it are not sent, and it is tried again, ever less often,
 // until it comes up. Start returns once each has come up or failed, and sooner where a
@@ -221,7 +250,7 @@ func start(ctx context.Context, c Config, tune tuning) (*Host, error) {
 	if level := confine.Level(); level != "yes" {
 		log.Warn("plugins are not confined as they should be", "confined", level)
 	}
-	h := &Host{log: log, tune: tune, observe: c.Observe, now: c.Now}
+	h := &Host{log: log, tune: tune, observe: c.Observe, now: c.Now, beside: c.Simulator}
 	if h.now == nil {
 		h.now = time.Now
 	}
@@ -230,7 +259,7 @@ func start(ctx context.Context, c Config, tune tuning) (*Host, error) {
 		if all.named[spec.Name] != nil {
 			return nil, fmt.Errorf("plugin %s: is configured twice", spec.Name)
 		}
-		all = all.with(newProvider(spec, log.With("plugin", spec.Name), tune))
+		all = all.with(h.newProvider(spec))
 	}
 	h.roster.Store(all)
 	h.life, h.cancel = context.WithCancel(context.WithoutCancel(ctx))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +25,7 @@ type provider struct {
 	calls     *places
 	inquiries *places // all but calls and quotes
 	recent    recent
+	beside    func(provider string) Reach // nil gives nothing
 
 	mu        sync.Mutex
 	breakers  map[string]*breakers // by mode
@@ -77,7 +79,12 @@ func (p *provider) launch(ctx context.Context, v *version) (*process, error) {
 	if v.spec.Refused != "" {
 		return nil, fmt.Errorf("plugin %s: %s", p.name, v.spec.Refused)
 	}
-	started, err := launch(ctx, v.spec, p.log, p.secrets, p.tune.start)
+	spec := v.spec
+	if p.beside != nil {
+		beside := p.beside(p.name)
+		spec.Ports, spec.Read = append(slices.Clone(spec.Ports), beside.Ports...), append(slices.Clone(spec.Read), beside.Read...)
+	}
+	started, err := launch(ctx, spec, p.log, p.secrets, p.tune.start)
 	if err == nil {
 		if err = p.approve(v, started.manifest); err != nil {
 			started.end(0)

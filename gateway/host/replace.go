@@ -85,7 +85,7 @@ func (h *Host) Try(ctx context.Context, spec Spec, proof Proof) error {
 	defer done()
 	p, there := h.plugin(spec.Name)
 	if !there {
-		p = newProvider(spec, h.log.With("plugin", spec.Name), h.tune)
+		p = h.newProvider(spec)
 	}
 	c, err := h.prepare(ctx, p, spec, proof)
 	if err != nil {
@@ -115,7 +115,7 @@ func (h *Host) Put(ctx context.Context, spec Spec, proof Proof) error {
 	defer done()
 	p, there := h.plugin(spec.Name)
 	if !there {
-		return h.add(ctx, newProvider(spec, h.log.With("plugin", spec.Name), h.tune), spec, proof)
+		return h.add(ctx, h.newProvider(spec), spec, proof)
 	}
 	return h.replace(ctx, p, spec, proof)
 }

@@ -129,6 +129,14 @@ func (p *program) Kill(context.Context) error {
 	return nil
 }
 
+// Ask sends the process a signal, unless it is reaped.
+func (p *program) Ask(end syscall.Signal) error {
+	if p.reaped() {
+		return nil
+	}
+	return p.cmd.Process.Signal(end)
+}
+
 func (p *program) reaped() bool {
 	select {
 	case <-p.done:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"syscall"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin/runner"
@@ -41,12 +42,34 @@ func (t Trial) Simulator(command *exec.Cmd, dir string, listen uint16, ports []u
 	if t.OwnSimulator {
 		return nil, nil
 	}
-	spec := t.Spec.complete()
+	return Simulator(t.Spec, command, dir, listen, ports)
+}
+
+// Process is one that runs beside a plugin, and may be asked to end.
+type Process interface {
+	Beside
+	Ask(end syscall.Signal) error
+}
+
+// Simulator gives the process of a plugin's own binary that plays its upstream, confined
+// as the plugin is, but for a directory and a port of its own.
+func Simulator(spec Spec, command *exec.Cmd, dir string, listen uint16, ports []uint16) (Process, error) {
+	spec = spec.complete()
 	spec.Memory = max(spec.Memory, defaultMemory) // what is approved for the plugin need not do for a simulator
-	confined, err := confine.Order{
+	order := confine.Order{
 		Path: spec.Path, SHA256: spec.SHA256, Name: command.Args[0], Args: command.Args[1:], Env: append(command.Env, memoryLimit(spec.Memory)),
 		Host: os.Getpid(), Scratch: dir, Read: spec.Read, Ports: ports, Listen: listen,
-	}.Command()
+	}
+	var err error
+	if order.User, err = spec.user(); err != nil {
+		return nil, err
+	}
+	if order.User != nil {
+		if err := os.Chown(dir, order.User.UID, order.User.GID); err != nil {
+			return nil, err
+		}
+	}
+	confined, err := order.Command()
 	if err != nil {
 		return nil, err
 	}

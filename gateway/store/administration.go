@@ -150,6 +150,28 @@ func (s *Store) PutConnection(ctx context.Context, audit Audit, c tenants.Connec
 	return c, nil
 }
 
+// ErrConnected says that there is a connection already.
+var ErrConnected = errors.New("store: there is a connection already")
+
+// AddConnection stores a connection with its audit entry where there is none, and is
+// ErrConnected where there is one.
+func (s *Store) AddConnection(ctx context.Context, audit Audit, c tenants.Connection) (tenants.Connection, error) {
+	err := s.administer(ctx, "add connection", audit, c.MerchantID, func(q *dbsqlc.Queries) (err error) {
+		if err := keepsPlugin(ctx, q, string(c.Provider)); err != nil {
+			return err
+		}
+		c.Version, err = q.AddConnection(ctx, dbsqlc.AddConnectionParams{
+			MerchantID: string(c.MerchantID), Mode: string(c.Mode), Provider: string(c.Provider), Owner: string(c.Owner),
+			Sealed: c.Sealed, NotifyToken: string(c.NotifyToken),
+		})
+		if errors.Is(err, pgx.ErrNoRows) {
+			return ErrConnected
+		}
+		return err
+	})
+	return c, err
+}
+
 // ErrConflict says that somebody else has changed the account since it was read.
 var ErrConflict = errors.New("store: the account has changed meanwhile")
 

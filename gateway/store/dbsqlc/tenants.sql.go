@@ -12,6 +12,39 @@ import (
 	"github.com/google/uuid"
 )
 
+const addConnection = `-- name: AddConnection :one
+INSERT INTO connections (merchant_id, mode, provider, owner, version, sealed, notify_token)
+VALUES ($1, $2, $3, $4, 1 + COALESCE((
+    SELECT r.version FROM removed_connections AS r WHERE r.merchant_id = $1 AND r.mode = $2 AND r.provider = $3
+), 0), $5, $6)
+ON CONFLICT (merchant_id, mode, provider) DO NOTHING
+RETURNING version
+`
+
+type AddConnectionParams struct {
+	MerchantID  string
+	Mode        string
+	Provider    string
+	Owner       string
+	Sealed      []byte
+	NotifyToken string
+}
+
+// As PutConnection, where there is none.
+func (q *Queries) AddConnection(ctx context.Context, arg AddConnectionParams) (int64, error) {
+	row := q.db.QueryRow(ctx, addConnection,
+		arg.MerchantID,
+		arg.Mode,
+		arg.Provider,
+		arg.Owner,
+		arg.Sealed,
+		arg.NotifyToken,
+	)
+	var version int64
+	err := row.Scan(&version)
+	return version, err
+}
+
 const auditEntries = `-- name: AuditEntries :one
 SELECT count(*) FROM audit WHERE audit_id = $1
 `

@@ -92,6 +92,15 @@ ON CONFLICT (merchant_id, mode, provider) DO UPDATE SET
     owner = excluded.owner, version = connections.version + 1, sealed = excluded.sealed
 RETURNING version, notify_token;
 
+-- name: AddConnection :one
+-- As PutConnection, where there is none.
+INSERT INTO connections (merchant_id, mode, provider, owner, version, sealed, notify_token)
+VALUES (@merchant_id, @mode, @provider, @owner, 1 + COALESCE((
+    SELECT r.version FROM removed_connections AS r WHERE r.merchant_id = @merchant_id AND r.mode = @mode AND r.provider = @provider
+), 0), @sealed, @notify_token)
+ON CONFLICT (merchant_id, mode, provider) DO NOTHING
+RETURNING version;
+
 -- name: PutCallbackSecret :exec
 INSERT INTO callback_secrets (merchant_id, mode, sealed, next_sealed, next_signs, url)
 VALUES (@merchant_id, @mode, @sealed, sqlc.narg(next_sealed), @next_signs, @url)
