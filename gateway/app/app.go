@@ -34,6 +34,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/queue"
 	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
 	"github.com/seed-f006e74d/gerbang/gateway/rollout"
+	"github.com/seed-f006e74d/gerbang/gateway/sandbox"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
@@ -48,6 +49,7 @@ type App struct {
 	store      *store.Store
 	unfit      bool // for money, as it was logged last
 	host       *host.Host
+	sandbox    *sandbox.Sandbox // nil where test mode has no simulators
 	operations *catalog.Catalog
 	recovery   *lifecycle.Recovery
 	absences   *reconcile.Absences
@@ -91,6 +93,7 @@ type App struct {
 	merchants net.Listener // taken at once, so that the addresses are known before anything runs
 	operators net.Listener
 	members   net.Listener // of the merchants' console, nil where there is none
+	replicas  net.Listener // of the simulators, for other replicas; nil where there is none
 }
 
 // New builds everything and opens the listeners; nothing is served yet. If it
@@ -102,7 +105,7 @@ func New(ctx context.Context, c Config, log *slog.Logger) (_ *App, err error) {
 			a.close()
 		}
 	}()
-	for _, step := range []func(context.Context) error{a.openVault, a.openStore, a.openPolicy, a.startPlugins, a.listen, a.wire} {
+	for _, step := range []func(context.Context) error{a.openVault, a.openStore, a.openPolicy, a.openSandbox, a.startPlugins, a.listen, a.wire} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -182,7 +185,6 @@ func (a *App) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.directory = tenants.NewDirectory(a.store, a.clock.Now, a.log)
 	a.uses = tenants.NewKeyUses(a.store, a.log)
 	a.directory.NoteUses(a.uses)
 	a.cache = cache.New(a.store, a.clock.Now, a.log)
@@ -240,7 +242,7 @@ func (a *App) wireMoney(vault *tenants.Vault, mailed func()) {
 		Store: a.store, Providers: a.host, Accounts: a.directory, Vault: vault, Catalog: a.operations, Names: a.names,
 		ForeignNotified: a.metrics.ObserveForeign, CallbackCommitted: func() { a.dispatcher.Wake() }, MailCommitted: mailed,
 		ClockFault: a.clock.Fault, Recovering: a.recovery.Fault, Unfit: a.store.Unfit, Restored: a.recovery.Restored, Now: a.clock.Now, Log: a.log,
-		PassedOver: a.config.passedOver,
+		PassedOver: a.config.passedOver, Simulators: a.simulators(),
 	})
 	a.queries = query.New(a.lifecycle, a.cache, a.store)
 	a.reconciler = reconcile.New(a.lifecycle, a.host, a.store, a.store)
@@ -314,7 +316,7 @@ func (a *App) Run(ctx context.Context) error {
 		work = append(work, a.outbox.Run)
 	}
 	group.Go(func() error { return a.recovery.WhileOpen(during.work, work) })
-	for _, run := range []func(context.Context) error{a.directory.Run, a.vault.Run, a.clock.Run, a.decisionWriter().Run, a.attendant().Run, a.recovery.Run, a.follower.Run, a.follower.Beat, a.approvals.Run, a.uses.Run, a.SignIn.Run, a.pages.Run, a.forgetSessions, a.measure, a.probe, a.shareRates, a.watchPolicyDir} {
+	for _, run := range []func(context.Context) error{a.directory.Run, a.vault.Run, a.clock.Run, a.decisionWriter().Run, a.attendant().Run, a.recovery.Run, a.follower.Run, a.follower.Beat, a.approvals.Run, a.uses.Run, a.SignIn.Run, a.pages.Run, a.runSandbox, a.forgetSessions, a.measure, a.probe, a.shareRates, a.watchPolicyDir} {
 		group.Go(func() error { return run(during.rest) })
 	}
 	if ip := a.operators.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() {
@@ -358,7 +360,7 @@ func (a *App) forgetReplicas(ctx context.Context) error {
 
 // close ends what was started, the last first.
 func (a *App) close() {
-	for _, l := range []net.Listener{a.merchants, a.operators, a.members} {
+	for _, l := range []net.Listener{a.merchants, a.operators, a.members, a.replicas} {
 		if l != nil {
 			_ = l.Close() // the server has closed it already when it ran
 		}
@@ -372,6 +374,9 @@ func (a *App) close() {
 		if err := a.host.Close(ctx); err != nil {
 			a.log.Warn("plugins did not end in order", "error", err)
 		}
+	}
+	if a.sandbox != nil {
+		a.sandbox.Close()
 	}
 	if a.sender != nil {
 		a.sender.Close()

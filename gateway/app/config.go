@@ -23,6 +23,7 @@ import (
 	"github.com/go-viper/mapstructure/v2"
 
 	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/sandbox"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -68,12 +69,21 @@ type Config struct {
 	alone       bool
 	setAside    []string   // plugins whose approvals do not count
 	passedOver  slog.Level // at which it is logged that a provider was passed over
-	payURL      string     // where simulators are paid
 	policyDir   string     // each edit there is a version at once
 
 	SMTP SMTPConfig `koanf:"smtp"` // none: no mails are sent
 
 	IdentityProvider IdentityConfig `koanf:"identity_provider"` // none: operators sign in with passwords alone
+
+	// The simulators on which merchants without an account of their own work in test mode:
+	// on unless given otherwise. They keep what they know in SandboxDir, sandbox/ beside the
+	// configuration unless given. Of several replicas one runs them, the one that the others
+	// name in SandboxURL, where it serves them at SandboxListen.
+	Sandbox       bool                          `koanf:"sandbox"`
+	SandboxDir    string                        `koanf:"sandbox_dir"`
+	SandboxListen string                        `koanf:"sandbox_listen"` // host:port, in a network that only replicas reach
+	SandboxURL    string                        `koanf:"sandbox_url"`
+	simulators    map[string]*sandbox.Simulator // that run already
 
 	StopWait time.Duration `koanf:"stop_wait"` // how long a gateway that stops serves while it says that it is not ready
 
@@ -123,7 +133,7 @@ type OperatorConfig struct {
 func Defaults() Config {
 	return Config{
 		Listen: ":8080", Console: "127.0.0.1:8081", Service: "Svc", Migrate: true, Zone: "Asia/Jakarta",
-		ApprovalAbove: int64(console.DefaultApprovalAbove), StopWait: 5 * time.Second,
+		ApprovalAbove: int64(console.DefaultApprovalAbove), StopWait: 5 * time.Second, Sandbox: true,
 		ConsoleAllow: []string{"127.0.0.0/8", "::1/128"},
 	}
 }
@@ -223,7 +233,8 @@ func overrides(getenv func(string) string) []string {
 }
 
 func (c *Config) resolve(dir string) {
-	for _, p := range []*string{&c.DatabaseURLFile, &c.KeysetFile, &c.FirstPolicyDir, &c.PluginsDir} {
+	c.SandboxDir = cmp.Or(c.SandboxDir, "sandbox")
+	for _, p := range []*string{&c.DatabaseURLFile, &c.KeysetFile, &c.FirstPolicyDir, &c.PluginsDir, &c.SandboxDir} {
 		*p = within(dir, *p)
 	}
 	if scheme, path, ok := strings.Cut(c.KeysetURI, ":"); ok {
@@ -294,6 +305,10 @@ func (c *Config) check() error {
 	if c.StopWait < 0 || c.StopWait > time.Minute {
 		fault("stop_wait: must be from 0s to 1m")
 	}
+	if c.SandboxURL != "" && (!strings.HasPrefix(c.SandboxURL, "http://") && !strings.HasPrefix(c.SandboxURL, "https://") || c.SandboxListen != "") {
+		fault("sandbox_url: must be the URL of another replica's sandbox_listen, and this one has none then")
+	}
+	c.SandboxURL = strings.TrimRight(c.SandboxURL, "/")
 	if c.ApprovalAbove < 1 {
 		fault("approval_above: must be at least 1, in whole rupiah")
 	}
@@ -382,9 +397,8 @@ func (c *Config) SetAside(names []string) { c.setAside = names }
 // several providers. It is for development: whoever writes a plugin expects its calls.
 func (c *Config) WarnOfPassedOver() { c.passedOver = slog.LevelWarn }
 
-// PayAt has the merchants' console pay test payments at the providers' simulators, as a
-// payer would. It is for development.
-func (c *Config) PayAt(url string) { c.payURL = url }
+// Simulators are those that somebody else runs, by provider. It is for development.
+func (c *Config) Simulators(running map[string]*sandbox.Simulator) { c.simulators = running }
 
 // Recover has a gateway begin a recovery: its database was restored, and an operator is
 // to open it.

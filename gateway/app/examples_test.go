@@ -32,9 +32,9 @@ func TestShippedConfigs(t *testing.T) {
 		shipped := string(content)
 		wantLoads(t, shipped)
 		// The URL of the database stands in the file or in one of its own, and the
-		// keyset comes one way.
+		// keyset comes one way. Simulators run here or elsewhere.
 		all := inComment.ReplaceAllString(shipped, "$1")
-		for _, others := range []string{"keyset_env|keyset_uri", "keyset_env|keyset_file"} {
+		for _, others := range []string{"keyset_env|keyset_uri|sandbox_url", "keyset_env|keyset_file|sandbox_listen"} {
 			wantLoads(t, regexp.MustCompile(`(?m)^(database_url_file|`+others+`): .*$`).ReplaceAllString(all, ""))
 		}
 

@@ -107,6 +107,7 @@ var beside = map[string]room{
 	"gateway/e2e/report":             {floor: 10, support: true},
 	"gateway/e2e/report/quick":       {floor: 4, support: true},
 	"gateway/e2e/restore":            {floor: 10, support: true},
+	"gateway/e2e/sandbox":            {floor: 10, support: true},
 	"gateway/e2e/transfer":           {floor: 10, support: true},
 
 	"plugins/midtrans":         {},

@@ -44,9 +44,9 @@ func (a *App) wirePeople(vault *tenants.Vault, zone *time.Location) error {
 		return nil
 	}
 	a.people, err = merchants.New(
-		merchants.Config{URL: a.config.MerchantsConsoleURL, APIURL: a.config.PublicURL, Trusted: a.console.Trusted, Location: zone, PayURL: a.config.payURL},
+		merchants.Config{URL: a.config.MerchantsConsoleURL, APIURL: a.config.PublicURL, Trusted: a.console.Trusted, Location: zone},
 		merchants.Dependencies{
-			Dependencies: shared, Records: a.store, Manifests: a.host.Manifests,
+			Dependencies: shared, Records: a.store, Manifests: a.host.Manifests, Plays: a.plays(),
 			Standing: func(m movement.Movement) (json.RawMessage, error) { return a.lifecycle.Standing(m) }, // which is made later
 			Refundable: func(ctx context.Context, m movement.Movement) (money.Amount, error) {
 				return a.refunds.Refundable(ctx, m)

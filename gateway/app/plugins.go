@@ -35,7 +35,11 @@ func (a *App) startPlugins(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.host, err = host.Start(ctx, host.Config{Specs: specs, Log: a.log, Observe: a.metrics.ObserveCall, Offers: offered, Now: a.clock.Now})
+	config := host.Config{Specs: specs, Log: a.log, Observe: a.metrics.ObserveCall, Offers: offered, Now: a.clock.Now}
+	if a.sandbox != nil {
+		config.Simulator = a.sandbox.Reach
+	}
+	a.host, err = host.Start(ctx, config)
 	if err == nil && a.config.needPlugins {
 		err = a.host.Down()
 	}

@@ -63,6 +63,9 @@ func (a *App) testConnection(ctx context.Context, id tenants.MerchantID, provide
 		return sdk.Connection{}, fmt.Errorf("merchant %s has disconnected meanwhile", id)
 	}
 	credentials, err := a.vault.OpenCredentials(connection)
+	if err == nil && a.sandbox != nil {
+		credentials, _, err = a.sandbox.Reached(credentials)
+	}
 	if err != nil {
 		return sdk.Connection{}, err
 	}

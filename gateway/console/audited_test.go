@@ -244,6 +244,12 @@ func (w *world) changes() map[string]func() audited {
 				return failed(adminapi.AssignStatementLine.Call(ctx, a, adminapi.NewAssignment{Movement: m.ID.String(), Payment: "rrn-1", Reason: "why"}))
 			})
 		},
+		"POST /admin/movements/{movement}/play": func() audited {
+			m := w.transfers(0, func(m *movement.Movement) { m.Owner.Mode = string(tenants.Test) })
+			return of(m.Owner.MerchantID, "movement.play", func(a *adminapi.Client) error {
+				return failed(adminapi.PlayMovement.Call(ctx, a, adminapi.NewPlay{Movement: m.ID.String(), Play: "notify"}))
+			})
+		},
 		"POST /admin/movements/{movement}/refund": func() audited {
 			m := w.transfers(0, nil)
 			return of(m.Owner.MerchantID, "payment.refund", func(a *adminapi.Client) error { // the entry comes before anything is found out

@@ -163,6 +163,7 @@ func (c *Console) routes() {
 	serve(c, adminapi.ListStatementLines, c.listStatementLines)
 	serve(c, adminapi.AssignStatementLine, c.assignStatementLine)
 	serve(c, adminapi.RefundPayment, c.refundPayment)
+	serve(c, adminapi.PlayMovement, c.playMovement)
 	serve(c, adminapi.ShowRecovery, c.showRecovery)
 	serve(c, adminapi.OpenRecovery, c.openRecovery)
 	serve(c, adminapi.CreateMerchant, c.createMerchant)

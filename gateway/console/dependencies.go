@@ -228,6 +228,8 @@ type Dependencies struct {
 	Override func(ctx context.Context, d override.Request) (override.Result, error)
 	Assign   func(ctx context.Context, a reconcile.Assignment) (reconcile.Assigned, error)
 	Refund   func(ctx context.Context, o kind.RefundOrder) (kind.RefundOrdered, error)
+	// Simulators are nil where test mode has none.
+	Simulators Simulators
 
 	Usage  func(ctx context.Context, owner movement.Owner, period string) ([]store.Used, error) // of quotas
 	Probe  func(ctx context.Context) (problem string, cause error)                              // asks the database, and writes to it

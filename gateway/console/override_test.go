@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -20,8 +21,10 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/override"
 	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
+	"github.com/seed-f006e74d/gerbang/gateway/sandbox"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 // moving is the catalog of the wallets' own manifests.
@@ -61,11 +64,17 @@ func overriding(t *testing.T, changes ...func(*console.Config, *console.Dependen
 		reconciler := reconcile.New(l, nil, s, s)
 		kind.AddCollection(l, reconciler)
 		d.Refund = kind.AddRefund(l, s).Order
+		d.Simulators = obeying{}
 		d.Override, d.Assign = override.New(l, s).Override, reconciler.Assign
 	})...)
 	l.Accounts = w.directory
 	return w
 }
+
+// obeying are simulators that do what they are told.
+type obeying struct{}
+
+func (obeying) Do(context.Context, movement.Movement, sandbox.Play, money.Amount) error { return nil }
 
 // transfers claims a transfer of a new merchant and brings it to pending; change is
 // made to its draft.

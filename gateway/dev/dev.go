@@ -18,6 +18,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/app"
 	"github.com/seed-f006e74d/gerbang/gateway/database"
+	"github.com/seed-f006e74d/gerbang/gateway/sandbox"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -48,7 +49,7 @@ type tree struct {
 	Options
 	state     *state
 	database  *database.Server
-	sandboxes []*sandbox
+	sandboxes []*simulator
 	gateway   *app.App
 	door      net.Listener
 	inbox     *inbox
@@ -241,6 +242,11 @@ func (t *tree) config(plugins []plugin) (app.Config, error) {
 	config.AllowHTTPCallbacks, config.StopWait = true, 0
 	config.NeedPlugins()
 	config.Alone()
+	running := map[string]*sandbox.Simulator{}
+	for _, s := range t.sandboxes {
+		running[s.plugin.name] = s.Simulator
+	}
+	config.Simulators(running)
 	config.FollowPolicyDir(t.PolicyDir)
 	config.SMTP = app.SMTPConfig{Host: "127.0.0.1", Port: t.catcher.port(), From: "Gerbang <receipts@gerbang.test>", TLS: "none"}
 	operator := app.OperatorConfig{Name: "dev"}
@@ -260,12 +266,11 @@ func (t *tree) config(plugins []plugin) (app.Config, error) {
 	}
 	config.SetAside(own)
 	config.WarnOfPassedOver()
-	config.PayAt(t.doorURL() + "/pay")
 	return config, nil
 }
 
 // confined is a plugin with what it may reach: its simulator, and what the flags say.
-func (t *tree) confined(s *sandbox, p plugin) (app.PluginConfig, error) {
+func (t *tree) confined(s *simulator, p plugin) (app.PluginConfig, error) {
 	port, err := s.port()
 	return app.PluginConfig{
 		Name: p.name, Path: p.path, SHA256: p.sha256,
@@ -282,7 +287,7 @@ func (t *tree) end() {
 		_ = t.catcher.listener.Close() // likewise
 	}
 	for _, s := range t.sandboxes {
-		s.end()
+		s.End()
 	}
 	if t.database != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)

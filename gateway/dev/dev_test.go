@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/seed-f006e74d/gerbang/gateway/sandbox"
 )
 
 func TestListensOnLoopbackAlone(t *testing.T) {
@@ -86,8 +88,8 @@ func newTestDoor(t *testing.T, api string, control http.HandlerFunc) string {
 	t.Helper()
 	upstream := httptest.NewServer(control)
 	t.Cleanup(upstream.Close)
-	d := &door{api: api, url: "http://door", inbox: newInbox(), mails: newMails(), log: slog.New(slog.DiscardHandler), sandboxes: []*sandbox{{
-		plugin: plugin{name: "payments"}, token: "control", address: strings.TrimPrefix(upstream.URL, "http://"),
+	d := &door{api: api, url: "http://door", inbox: newInbox(), mails: newMails(), log: slog.New(slog.DiscardHandler), sandboxes: []*simulator{{
+		plugin: plugin{name: "payments"}, Simulator: sandbox.NewSimulator("payments", "", "control", strings.TrimPrefix(upstream.URL, "http://"), slog.New(slog.DiscardHandler)),
 	}}}
 	server := httptest.NewServer(d.routes())
 	t.Cleanup(server.Close)

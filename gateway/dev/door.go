@@ -25,7 +25,7 @@ import (
 type door struct {
 	url       string
 	api       string // the gateway's own URL
-	sandboxes []*sandbox
+	sandboxes []*simulator
 	inbox     *inbox
 	mails     *mails
 	log       *slog.Logger
@@ -75,7 +75,7 @@ func (d *door) pay(w http.ResponseWriter, r *http.Request) {
 	}
 	for _, s := range d.sandboxes {
 		var receipt json.RawMessage
-		status, err := s.control(r.Context(), "pay", order, &receipt)
+		status, err := s.Control(r.Context(), "pay", order, &receipt)
 		switch {
 		case err == nil:
 			answer(w, http.StatusOK, receipt)
@@ -140,7 +140,7 @@ func (d *door) moved(ctx context.Context) ([]kit.Movement, error) {
 	all := []kit.Movement{}
 	for _, s := range d.sandboxes {
 		var theirs []kit.Movement
-		if _, err := s.control(ctx, "movements", nil, &theirs); err != nil {
+		if _, err := s.Control(ctx, "movements", nil, &theirs); err != nil {
 			return nil, err
 		}
 		all = append(all, theirs...)
@@ -185,7 +185,7 @@ func (d *door) faults(w http.ResponseWriter, r *http.Request) {
 		if order.Operation != "" {
 			body["operation"] = order.Operation
 		}
-		if status, err := s.control(r.Context(), "faults", body, &set); err != nil {
+		if status, err := s.Control(r.Context(), "faults", body, &set); err != nil {
 			say(w, max(status, http.StatusBadRequest), err.Error())
 			return
 		}
@@ -198,7 +198,7 @@ func (d *door) faults(w http.ResponseWriter, r *http.Request) {
 // order passes one of a simulator's own orders on, as the page lists them.
 func (d *door) order(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("order")
-	at := slices.IndexFunc(d.sandboxes, func(s *sandbox) bool { return s.plugin.name == r.PathValue("provider") })
+	at := slices.IndexFunc(d.sandboxes, func(s *simulator) bool { return s.plugin.name == r.PathValue("provider") })
 	if at < 0 {
 		say(w, http.StatusNotFound, "there is no such provider")
 		return
@@ -208,7 +208,7 @@ func (d *door) order(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var description kit.Description
-	if _, err := d.sandboxes[at].control(r.Context(), "describe", nil, &description); err != nil {
+	if _, err := d.sandboxes[at].Control(r.Context(), "describe", nil, &description); err != nil {
 		say(w, http.StatusInternalServerError, err.Error())
 		return
 	}
@@ -217,7 +217,7 @@ func (d *door) order(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var done json.RawMessage
-	if status, err := d.sandboxes[at].control(r.Context(), name, body, &done); err != nil {
+	if status, err := d.sandboxes[at].Control(r.Context(), name, body, &done); err != nil {
 		say(w, max(status, http.StatusBadRequest), err.Error())
 		return
 	}
@@ -255,7 +255,7 @@ func (d *door) page(w http.ResponseWriter, r *http.Request) {
 	var upstreams []kit.Description
 	for _, s := range d.sandboxes {
 		var description kit.Description
-		if _, err := s.control(r.Context(), "describe", nil, &description); err != nil {
+		if _, err := s.Control(r.Context(), "describe", nil, &description); err != nil {
 			say(w, http.StatusInternalServerError, err.Error())
 			return
 		}

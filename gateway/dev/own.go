@@ -18,6 +18,9 @@ import (
 // lookEvery is how often it is looked whether a developer's own plugin was built anew.
 const lookEvery = 500 * time.Millisecond
 
+// renewWithin is how long a simulator that was built anew may take to answer.
+const renewWithin = 10 * time.Second
+
 // withOwn puts a developer's own plugins before the others, so that they are the first
 // for what several providers may serve, and leaves those of the others out that can't be
 // offered beside them.
@@ -87,16 +90,16 @@ func describe(ctx context.Context, plugins []plugin) (map[string]*manifest.Manif
 
 // renew has the simulator go on from its file too, and waits until it answers. One that
 // does not is started again and again, as whenever one ends.
-func (s *sandbox) renew(ctx context.Context) {
+func (s *simulator) renew(ctx context.Context) {
 	select {
 	case s.renewed <- struct{}{}:
 	default: // it is told already
 	}
-	s.end() // its supervisor starts the next one
-	ctx, cancel := context.WithTimeout(ctx, sandboxStart)
+	s.End() // its supervisor starts the next one
+	ctx, cancel := context.WithTimeout(ctx, renewWithin)
 	defer cancel()
 	for {
-		if _, err := s.control(ctx, "describe", nil, nil); err == nil || ctx.Err() != nil {
+		if _, err := s.Control(ctx, "describe", nil, nil); err == nil || ctx.Err() != nil {
 			return
 		}
 		select {
@@ -109,7 +112,7 @@ func (s *sandbox) renew(ctx context.Context) {
 // swap has a developer's own plugin go on from its file whenever that was built anew,
 // after its simulator, and connects the demo merchants to it. One that does not start is
 // told, and the last one stays.
-func (t *tree) swap(ctx context.Context, s *sandbox, replace func(ctx context.Context, p plugin) error) error {
+func (t *tree) swap(ctx context.Context, s *simulator, replace func(ctx context.Context, p plugin) error) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	used, before := s.plugin.sha256, ""

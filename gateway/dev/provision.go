@@ -44,7 +44,7 @@ func (t *tree) provision(ctx context.Context) error {
 
 // reconnect opens the accounts at one simulator anew: a plugin that was built anew may ask
 // for other credentials than before. Until provision has been through, that is its own.
-func (t *tree) reconnect(ctx context.Context, s *sandbox) error {
+func (t *tree) reconnect(ctx context.Context, s *simulator) error {
 	t.connecting.Lock()
 	defer t.connecting.Unlock()
 	if !t.connected {
@@ -54,7 +54,7 @@ func (t *tree) reconnect(ctx context.Context, s *sandbox) error {
 }
 
 // connectAll opens the accounts that the simulators' providers use.
-func (t *tree) connectAll(ctx context.Context, admin *adminapi.Client, api string, sandboxes ...*sandbox) error {
+func (t *tree) connectAll(ctx context.Context, admin *adminapi.Client, api string, sandboxes ...*simulator) error {
 	plugins, err := adminapi.ListPlugins.Call(ctx, admin, adminapi.None{})
 	if err != nil {
 		return err
@@ -164,20 +164,20 @@ func (t *tree) createMerchants(ctx context.Context, admin *adminapi.Client) erro
 
 // connect opens an account at a simulator, stores it as its party's connection, and
 // gives the simulator the address for its notifications.
-func connect(ctx context.Context, admin *adminapi.Client, s *sandbox, p party, mode, api string) error {
+func connect(ctx context.Context, admin *adminapi.Client, s *simulator, p party, mode, api string) error {
 	var opened struct {
 		Account       string          `json:"account"`
 		CallbackToken string          `json:"callback_token"`
 		Credentials   json.RawMessage `json:"credentials"`
 	}
-	if _, err := s.control(ctx, "connect", map[string]string{"merchant": p.id, "mode": mode}, &opened); err != nil {
+	if _, err := s.Control(ctx, "connect", map[string]string{"merchant": p.id, "mode": mode}, &opened); err != nil {
 		return err
 	}
 	connection, err := adminapi.SetConnection.Call(ctx, admin, adminapi.ConnectionSpec{Merchant: p.id, Provider: s.plugin.name, Mode: mode, Credentials: opened.Credentials})
 	if err != nil {
 		return err
 	}
-	_, err = s.control(ctx, "hooks", map[string]string{
+	_, err = s.Control(ctx, "hooks", map[string]string{
 		"account": opened.Account, "name": p.name,
 		"callback_url": api + connection.NotifyPath, "callback_token": opened.CallbackToken,
 	}, nil)

@@ -3,6 +3,7 @@ package dev
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/sandbox"
 )
 
 // notes are what fakes were asked, in order.
@@ -47,7 +49,7 @@ func newProvisioned(t *testing.T, asked *notes) (*tree, *adminapi.Client) {
 	t.Cleanup(admin.Close)
 	tree := &tree{state: &state{Merchants: []merchant{{MerchantID: "mer_1"}, {MerchantID: "mer_2"}}}}
 	for _, name := range []string{"payments", "ppob"} {
-		simulator := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			var body map[string]string
 			_ = json.NewDecoder(r.Body).Decode(&body)
 			if strings.HasSuffix(r.URL.Path, "/hooks") {
@@ -55,8 +57,9 @@ func newProvisioned(t *testing.T, asked *notes) (*tree, *adminapi.Client) {
 			}
 			_, _ = fmt.Fprintf(w, `{"account":"a","callback_token":"t","credentials":"%s-%s"}`, body["merchant"], body["mode"])
 		}))
-		t.Cleanup(simulator.Close)
-		tree.sandboxes = append(tree.sandboxes, &sandbox{plugin: plugin{name: name}, address: strings.TrimPrefix(simulator.URL, "http://")})
+		t.Cleanup(upstream.Close)
+		played := sandbox.NewSimulator(name, "", "", strings.TrimPrefix(upstream.URL, "http://"), slog.New(slog.DiscardHandler))
+		tree.sandboxes = append(tree.sandboxes, &simulator{Simulator: played, plugin: plugin{name: name}})
 	}
 	return tree, adminapi.NewClient(admin.URL, "token")
 }

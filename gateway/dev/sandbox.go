@@ -1,27 +1,21 @@
 package dev
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/seed-f006e74d/gerbang/gateway/host"
-	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/gateway/sandbox"
 )
 
 // plugin is a binary of the plugin directory or a developer's own, approved because its
@@ -62,116 +56,62 @@ func findPlugins(dir string) ([]plugin, error) {
 	return plugins, nil
 }
 
-// sandbox is the process that plays one plugin's upstream.
-type sandbox struct {
-	plugin plugin
-	dir    string // where it keeps its state
-	token  string
-	log    *slog.Logger
-
-	mu      sync.Mutex
-	address string // the same again after a restart, so that its links stay valid
-	process *exec.Cmd
-	exited  chan struct{}
-
+// simulator is the process that plays one plugin's upstream.
+type simulator struct {
+	*sandbox.Simulator
+	plugin  plugin
+	dir     string // where it keeps its state
+	log     *slog.Logger
 	renewed chan struct{} // holds something while it is to go on from another file
 }
 
-const (
-	sandboxStart = 10 * time.Second
-	sandboxStop  = 2 * time.Second
-)
+func (t *tree) newSimulator(p plugin) *simulator {
+	dir := filepath.Join(t.Data, "sandbox", p.name)
+	return &simulator{
+		Simulator: sandbox.NewSimulator(p.name, dir, t.state.SandboxToken, t.state.Addresses[p.name], t.Log),
+		plugin:    p, dir: dir, log: t.Log.With("sandbox", p.name), renewed: make(chan struct{}, 1),
+	}
+}
 
 // startSandboxes starts every plugin's simulator and waits until all answer.
-func (t *tree) startSandboxes(ctx, running context.Context, plugins []plugin) ([]*sandbox, error) {
-	sandboxes := make([]*sandbox, 0, len(plugins))
+func (t *tree) startSandboxes(ctx, running context.Context, plugins []plugin) ([]*simulator, error) {
+	sandboxes := make([]*simulator, 0, len(plugins))
 	for _, p := range plugins {
-		s := &sandbox{
-			plugin: p, dir: filepath.Join(t.Data, "sandbox", p.name), token: t.state.SandboxToken,
-			address: t.state.Addresses[p.name], log: t.Log.With("sandbox", p.name), renewed: make(chan struct{}, 1),
-		}
-		if s.address == "" {
-			s.address = anyPort
-		}
-		if err := s.start(ctx, running); err != nil && s.address != anyPort {
-			// Somebody else has the port now; the links of before are lost, the state is not.
-			s.log.Warn("the simulator can't have its address back and takes another", "address", s.address, "error", err)
-			s.address = anyPort
-			err = s.start(ctx, running)
-			if err != nil {
-				return sandboxes, err
-			}
-		} else if err != nil {
+		s := t.newSimulator(p)
+		if err := s.start(ctx, running); err != nil {
 			return sandboxes, err
 		}
-		t.state.Addresses[p.name] = s.address
+		t.state.Addresses[p.name] = s.Address()
 		sandboxes = append(sandboxes, s)
 	}
 	return sandboxes, t.state.save()
 }
 
-const anyPort = "127.0.0.1:0"
-
-// start runs the process and waits until it answers.
-func (s *sandbox) start(ctx, running context.Context) error {
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return err
-	}
-	ready := filepath.Join(s.dir, "ready.json")
-	if err := os.Remove(ready); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	command := exec.CommandContext(running, s.plugin.path, "sandbox", "--listen", s.address, "--state", filepath.Join(s.dir, "state"), "--ready-file", ready) // a plugin its owner has built
-	command.Args[0] = filepath.Join("plugins", s.plugin.name)
-	command.Env = []string{"GERBANG_SANDBOX_TOKEN=" + s.token, sdk.EnvHostPID + "=" + strconv.Itoa(os.Getpid())}
-	command.Stderr = host.LogLines(s.log)
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C is ours to pass on
-	if err := command.Start(); err != nil {
-		return err
-	}
-	exited := make(chan struct{})
-	go func() {
-		_ = command.Wait() // that it ended is what matters
-		close(exited)
-	}()
-	s.mu.Lock()
-	s.process, s.exited = command, exited
-	s.mu.Unlock()
-	return s.await(ctx, ready, exited)
+// start runs the process and waits until it answers. Nothing confines it: it is a plugin
+// that its owner has built.
+func (s *simulator) start(ctx, running context.Context) error {
+	return s.Start(ctx, s.plugin.sha256, func(command *exec.Cmd, _ string, _ uint16) (host.Process, error) {
+		own := exec.CommandContext(running, s.plugin.path, command.Args[1:]...) // a plugin its owner has built
+		own.Args[0], own.Env, own.Stderr = command.Args[0], command.Env, command.Stderr
+		own.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C is ours to pass on
+		return process{own}, nil
+	})
 }
 
-// await waits for the file that the simulator writes once it answers.
-func (s *sandbox) await(ctx context.Context, file string, exited <-chan struct{}) error {
-	ctx, cancel := context.WithTimeout(ctx, sandboxStart)
-	defer cancel()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		var ready struct{ URL string }
-		if content, err := os.ReadFile(file); err == nil && json.Unmarshal(content, &ready) == nil {
-			s.mu.Lock()
-			s.address = ready.URL[len("http://"):]
-			s.mu.Unlock()
-			return nil
-		}
-		select {
-		case <-exited:
-			return fmt.Errorf("the simulator of %s ended at its start", s.plugin.name)
-		case <-ctx.Done():
-			return fmt.Errorf("the simulator of %s did not answer: %w", s.plugin.name, ctx.Err())
-		case <-tick.C:
-		}
-	}
-}
+// process is a command as package host runs one.
+type process struct{ command *exec.Cmd }
+
+func (p process) Start(context.Context) error  { return p.command.Start() }
+func (p process) Wait(context.Context) error   { return p.command.Wait() }
+func (p process) Kill(context.Context) error   { return p.command.Process.Kill() }
+func (p process) Ask(end syscall.Signal) error { return p.command.Process.Signal(end) }
 
 // supervise starts the process again whenever it ends, until the context ends.
-func (s *sandbox) supervise(ctx context.Context) error {
+func (s *simulator) supervise(ctx context.Context) error {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 100*time.Millisecond, 10*time.Second
 	for {
-		s.mu.Lock()
-		exited, begun := s.exited, time.Now()
-		s.mu.Unlock()
+		exited, begun := s.Exited(), time.Now()
 		select {
 		case <-ctx.Done():
 			return nil
@@ -194,23 +134,6 @@ func (s *sandbox) supervise(ctx context.Context) error {
 	}
 }
 
-// end asks the process to end, and makes it.
-func (s *sandbox) end() {
-	s.mu.Lock()
-	process, exited := s.process, s.exited
-	s.mu.Unlock()
-	if process == nil {
-		return
-	}
-	_ = process.Process.Signal(syscall.SIGTERM) // it may be gone already
-	select {
-	case <-exited:
-	case <-time.After(sandboxStop):
-		_ = process.Process.Kill() // likewise
-		<-exited
-	}
-}
-
 // client asks the simulators and the gateway's own pages, which are all on this
 // machine; a fault may make them wait.
 var client = &http.Client{Timeout: 30 * time.Second}
@@ -218,53 +141,7 @@ var client = &http.Client{Timeout: 30 * time.Second}
 const httpsPort = 443
 
 // port is the one at which the simulator answers.
-func (s *sandbox) port() (uint16, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	address, err := netip.ParseAddrPort(s.address)
+func (s *simulator) port() (uint16, error) {
+	address, err := netip.ParseAddrPort(s.Address())
 	return address.Port(), err
-}
-
-func (s *sandbox) url() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return "http://" + s.address
-}
-
-// control calls the simulator's control API. A nil body is a GET; answer may
-// be nil.
-func (s *sandbox) control(ctx context.Context, path string, body, answer any) (int, error) {
-	method, payload := http.MethodGet, io.Reader(http.NoBody)
-	if body != nil {
-		encoded, err := json.Marshal(body)
-		if err != nil {
-			return 0, err
-		}
-		method, payload = http.MethodPost, bytes.NewReader(encoded)
-	}
-	request, err := http.NewRequestWithContext(ctx, method, s.url()+"/_sandbox/"+path, payload)
-	if err != nil {
-		return 0, err
-	}
-	request.Header.Set("Authorization", "Bearer "+s.token)
-	response, err := client.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer response.Body.Close() // read to its end below
-	content, err := io.ReadAll(io.LimitReader(response.Body, 64<<20))
-	if err != nil {
-		return response.StatusCode, err
-	}
-	if response.StatusCode != http.StatusOK {
-		var refusal struct{ Error string }
-		if json.Unmarshal(content, &refusal) != nil || refusal.Error == "" {
-			refusal.Error = response.Status
-		}
-		return response.StatusCode, errors.New(refusal.Error)
-	}
-	if answer == nil {
-		return response.StatusCode, nil
-	}
-	return response.StatusCode, json.Unmarshal(content, answer)
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/seed-f006e74d/gerbang/gateway/sandbox"
 )
 
 // TestASimulatorThatIsBuiltAnewIsBackEachTime: however often that was, it does not wait as one that ends by itself does.
@@ -28,17 +30,18 @@ func TestASimulatorThatIsBuiltAnewIsBackEachTime(t *testing.T) {
 		}
 	}))
 	t.Cleanup(control.Close)
-	simulator := filepath.Join(dir, "simulator")
+	binary := filepath.Join(dir, "simulator")
 	program := "#!/bin/sh\necho $$ >" + filepath.Join(dir, "pid") + "\necho '{\"URL\":\"" + control.URL + "\"}' >\"$7\"\nexec sleep 600\n"
-	if err := os.WriteFile(simulator, []byte(program), 0o700); err != nil {
+	if err := os.WriteFile(binary, []byte(program), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &sandbox{plugin: plugin{name: "own", path: simulator}, dir: dir, address: anyPort, log: slog.New(slog.DiscardHandler), renewed: make(chan struct{}, 1)}
+	log := slog.New(slog.DiscardHandler)
+	s := &simulator{Simulator: sandbox.NewSimulator("own", dir, "", "", log), plugin: plugin{name: "own", path: binary}, dir: dir, log: log, renewed: make(chan struct{}, 1)}
 	if err := s.start(ctx, context.WithoutCancel(ctx)); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.end)
+	t.Cleanup(s.End)
 	ended := make(chan error, 1)
 	go func() { ended <- s.supervise(ctx) }()
 	const rebuilt = 15 // beyond ten, one that ended by itself waits longer than a renewal

@@ -10,6 +10,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/kind"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
+	"github.com/seed-f006e74d/gerbang/gateway/sandbox"
 )
 
 // pagePolicy lets a page load its own style, script and images, ask for its own
@@ -37,6 +38,12 @@ func (x *exchange) checkoutPage(params httprouter.Params) {
 	id := params.ByName("id")
 	c, err := x.findCheckout(id)
 	t := speak(x.request.URL.Query().Get("lang"), x.request.Header.Get("Accept-Language"), c.Language)
+	if err == nil && sandbox.Simulated(c.PaymentURL) { // whose page nobody can reach: it is paid in the control room
+		c.PaymentURL = ""
+		if x.edge.config.ConsoleURL != "" {
+			c.PaymentURL = x.edge.config.ConsoleURL + c.Console
+		}
+	}
 	if err == nil && c.Status == statusPending && c.QR == "" && webURL(c.PaymentURL) != "" {
 		x.goOn(webURL(c.PaymentURL))
 		return

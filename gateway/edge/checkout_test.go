@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"github.com/seed-f006e74d/gerbang/gateway/edge"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/kind"
 	"github.com/seed-f006e74d/gerbang/sdk/qris"
@@ -129,6 +130,23 @@ func TestCheckoutOfALinkGoesOn(t *testing.T) {
 		h.checkout = pending(c)
 		if got := h.send(t, http.MethodGet, "/checkout/abc", ""); got.StatusCode != http.StatusOK || got.Header.Get("Location") != "" {
 			t.Errorf("it goes on: %d %v", got.StatusCode, got.Header)
+		}
+	}
+}
+
+// TestCheckoutOfASimulatedLink goes on to the control room of its merchant, where there is
+// one: a simulator's own page is nobody's to reach.
+func TestCheckoutOfASimulatedLink(t *testing.T) {
+	t.Parallel()
+	simulated := pending(func(c *kind.Checkout) {
+		c.QR, c.PaymentURL, c.Test, c.Console = "", "http://payments.sandbox.invalid/web/1", true, "/mer_1/test/movements/abc"
+	})
+	for console, want := range map[string]string{"https://console.example": "https://console.example/mer_1/test/movements/abc", "": ""} {
+		h := build(t, func(c *edge.Config) { c.ConsoleURL = console })
+		h.checkout = simulated
+		got := h.send(t, http.MethodGet, "/checkout/abc", "")
+		if got.Header.Get("Location") != want || strings.Contains(got.text, "sandbox.invalid") {
+			t.Errorf("%q: %d %v %s", console, got.StatusCode, got.Header, got.text)
 		}
 	}
 }

@@ -146,9 +146,12 @@ func expected(op *catalog.Operation, body catalog.Document, price money.Amount) 
 	return nil
 }
 
-// Reserve takes the price from the balance.
+// Reserve takes the price from the balance, which tops itself up in test mode.
 func (k *Order) Reserve(ctx context.Context, _ *catalog.Operation, draft movement.Movement, reserve lifecycle.Reserving) (movement.Movement, bool, error) {
 	m, ours, err := reserve(ctx, draft)
+	if errors.Is(err, movement.ErrInsufficient) && k.lifecycle.ToppedUp(ctx, draft.Owner) {
+		m, ours, err = reserve(ctx, draft)
+	}
 	if errors.Is(err, movement.ErrInsufficient) {
 		err = fault.Newf(fault.InsufficientBalance, "The balance is too low: this costs %s.", draft.Amount).WithReference(draft.Reference)
 	}

@@ -33,6 +33,9 @@ type Dependencies struct {
 	Vault     Vault
 	Catalog   *catalog.Catalog
 	Names     movement.NameKey
+	// Simulators stand in for accounts of test mode that nobody has connected; nil where
+	// there are none.
+	Simulators Simulators
 
 	CallbackCommitted func()                // called after a callback event was committed; nil for nobody
 	MailCommitted     func()                // called after a mail was committed; nil where none can be sent, and none is made
@@ -299,7 +302,8 @@ type Connection struct {
 	// ReportsLate is how late lines of its statement may be, where there is one.
 	ReportsLate time.Duration
 
-	sealed Sealed
+	sealed    Sealed
+	simulated bool // by this gateway
 }
 
 // Sealed is the account as it was before it was opened.
@@ -319,6 +323,20 @@ func (c Connection) SameAccount(m movement.Movement) bool {
 // that a movement was sent on.
 func (c Connection) anotherAccount(m movement.Movement) bool {
 	return c.Account != "" && m.ConnectionAccount != "" && c.Account != m.ConnectionAccount
+}
+
+// Simulators play providers for merchants in test mode.
+type Simulators interface {
+	// Connect opens the account of a merchant, or of the platform, at a provider's
+	// simulator, and stores it. It is false where the provider has none.
+	Connect(ctx context.Context, provider tenants.Provider, owner tenants.Owner, id tenants.MerchantID) (tenants.Connection, bool, error)
+	// TopUp credits a merchant's balance of test mode.
+	TopUp(ctx context.Context, owner movement.Owner) error
+	// Tell has notifications of a connection at a simulator come to this gateway.
+	Tell(ctx context.Context, c tenants.Connection) error
+	// Reached are credentials as a plugin reaches the simulator that they name, and
+	// whether they name one.
+	Reached(credentials []byte) (reached []byte, simulated bool, err error)
 }
 
 // ErrNotConnected is the reason of an error of Connect where there is no connection,
@@ -347,7 +365,39 @@ func (l *Lifecycle) Connected(ctx context.Context, op *catalog.Operation, accoun
 	case op.Manifest.Owner == manifest.OwnerPlatform:
 		return l.platform(ctx, op, mode)
 	}
+	if simulated, ok, err := l.simulated(ctx, op, mode, account.ID(), tenants.OwnerMerchant); ok || err != nil {
+		return simulated, err
+	}
 	return Sealed{}, unconnected(op.Provider, mode).Because(ErrNotConnected)
+}
+
+func unsimulated(provider string, err error) *fault.Error {
+	return fault.Newf(fault.ProviderUnavailable, "The simulator of the provider %s can't be reached at the moment.", provider).Because(err)
+}
+
+// ToppedUp tells whether a merchant's balance has become larger because it was too small,
+// which is so in test mode alone.
+func (l *Lifecycle) ToppedUp(ctx context.Context, owner movement.Owner) bool {
+	if l.Simulators == nil || tenants.Mode(owner.Mode) != tenants.Test {
+		return false
+	}
+	err := l.Simulators.TopUp(ctx, owner)
+	if err != nil {
+		l.Log.WarnContext(ctx, "a balance of test mode is not topped up", "merchant_id", owner.MerchantID, "error", err)
+	}
+	return err == nil
+}
+
+// simulated opens an account at the provider's simulator for who has none in test mode.
+func (l *Lifecycle) simulated(ctx context.Context, op *catalog.Operation, mode string, id tenants.MerchantID, owner tenants.Owner) (Sealed, bool, error) {
+	if l.Simulators == nil || tenants.Mode(mode) != tenants.Test {
+		return Sealed{}, false, nil
+	}
+	c, ok, err := l.Simulators.Connect(ctx, tenants.Provider(op.Provider), owner, id)
+	if err != nil {
+		return Sealed{}, false, unsimulated(op.Provider, err)
+	}
+	return Sealed{c, manifest.Owner(owner)}, ok, nil
 }
 
 // unconnected is the error where a merchant has no account of its own at a provider.
@@ -362,7 +412,14 @@ func (l *Lifecycle) Connect(ctx context.Context, op *catalog.Operation, account 
 	if err != nil {
 		return Connection{}, err
 	}
-	return l.Unseal(op, sealed)
+	c, err := l.Unseal(op, sealed)
+	if err != nil || !c.simulated {
+		return c, err
+	}
+	if err := l.Simulators.Tell(ctx, sealed.Connection); err != nil { // nothing is sent yet
+		return Connection{}, unsimulated(op.Provider, err)
+	}
+	return c, nil
 }
 
 // Reconnect opens the account that a movement was sent on, as it is now. The operation
@@ -396,6 +453,9 @@ func (l *Lifecycle) platform(ctx context.Context, op *catalog.Operation, mode st
 	}
 	shared, ok := account.Connection(tenants.Mode(mode), tenants.Provider(op.Provider))
 	if !ok {
+		if simulated, ok, err := l.simulated(ctx, op, mode, tenants.Platform, tenants.OwnerPlatform); ok || err != nil {
+			return simulated, err
+		}
 		return Sealed{}, fault.Newf(fault.NoConnection, "The platform's account at the provider %s is not connected in %s mode. The gateway's operator can connect it.", op.Provider, mode)
 	}
 	return Sealed{shared, manifest.OwnerPlatform}, nil
@@ -403,19 +463,27 @@ func (l *Lifecycle) platform(ctx context.Context, op *catalog.Operation, mode st
 
 // Unseal opens an account for an operation of its provider.
 func (l *Lifecycle) Unseal(op *catalog.Operation, s Sealed) (Connection, error) {
-	opened, err := unseal(l.Vault, s.Connection)
+	c, err := l.Open(s.Connection)
 	if err != nil {
 		return Connection{}, err
 	}
-	return Connection{
-		Connection: opened, sealed: s, Owner: s.Owner, Account: op.Manifest.AccountIn(opened.Credentials), ReportsLate: op.Manifest.ReportsLateIn(opened.Credentials),
-	}, nil
+	c.sealed, c.Owner = s, s.Owner
+	c.Account, c.ReportsLate = op.Manifest.AccountIn(c.Credentials), op.Manifest.ReportsLateIn(c.Credentials)
+	return c, nil
 }
 
 // Open opens an account as it is stored, for whoever only asks about it.
 func (l *Lifecycle) Open(c tenants.Connection) (Connection, error) {
 	opened, err := unseal(l.Vault, c)
-	return Connection{Connection: opened}, err
+	if err != nil || l.Simulators == nil || c.Mode != tenants.Test {
+		return Connection{Connection: opened}, err
+	}
+	reached, simulated, err := l.Simulators.Reached(opened.Credentials)
+	if err != nil {
+		return Connection{}, fault.New(fault.ProviderUnavailable, "The provider's simulator can't be reached.").Because(err)
+	}
+	opened.Credentials = reached
+	return Connection{Connection: opened, simulated: simulated}, nil
 }
 
 func unseal(vault Vault, c tenants.Connection) (sdk.Connection, error) {

@@ -79,7 +79,7 @@ func TestEveryFormIsAudited(t *testing.T) {
 	form := url.Values{"email": {"new@example.com"}, "role": {"finance"}, "action": {"rotate"}, "url": {"https://shop.example/cb"}, "token": {"k"}, "overlap": {"1h"}, "amount": {"1000"}, "refund_id": {"R"}, "reason": {"why"}}
 	for _, route := range c.routes() {
 		method, path, _ := strings.Cut(route.pattern, " ")
-		if method != http.MethodPost || path == "/movements/{movement}/pay" { // which pays at a simulator, as any payer may
+		if method != http.MethodPost || path == "/movements/{movement}/play" { // which happens at a simulator, where any payer may do it
 			continue
 		}
 		changes = nil

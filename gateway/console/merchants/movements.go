@@ -202,11 +202,15 @@ func (c *Console) movement(r *room) error {
 			return err
 		}
 	}
+	plays, err := c.playable(r, m)
+	if err != nil {
+		return err
+	}
 	return r.Show("movement.html", nameOf(&m), map[string]any{
 		"Refundable": left > 0,
 		"Room":       r, "M": m, "State": m.Listed(), "Name": nameOf(&m), "Whole": whole, "Request": pretty(whole.Request), "Answer": pretty(whole.Answer),
 		"Stands": pretty(stands), "List": r.Path(pathOf(m.Kind)), "ListTitle": titleOf(m.Kind),
-		"Pay": c.payable(r, m) != nil && r.Member.Role.May(tenants.MayCallback), "Seconds": m.State == movement.Pending || m.State == movement.Acknowledged,
+		"Plays": plays, "Seconds": m.State == movement.Pending || m.State == movement.Acknowledged,
 		"Money": r.Member.Role.May(tenants.MayMoney), "History": entriesOf(whole.History),
 	})
 }

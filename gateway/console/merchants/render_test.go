@@ -7,12 +7,14 @@ import (
 	"html"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +25,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/console/page"
 	"github.com/seed-f006e74d/gerbang/gateway/console/page/pagetest"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/sandbox"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
@@ -115,12 +118,15 @@ func TestScriptsAreShownAsText(t *testing.T) {
 	}
 	offered := &manifest.Manifest{Name: "bank", Title: pagetest.Hostile, Owner: manifest.Owner(tenants.OwnerMerchant), Connection: json.RawMessage(
 		`{"type": "object", "properties": {"token": {"type": "string", "title": "\"><script>x</script>", "description": "\"><script>x</script>"}}}`)}
-	c, err := New(Config{URL: "http://127.0.0.1", APIURL: "http://api.example", PayURL: "http://pay.example", Trusted: func() []netip.Prefix { return nil }}, Dependencies{
+	c, err := New(Config{URL: "http://127.0.0.1", APIURL: "http://api.example", Trusted: func() []netip.Prefix { return nil }}, Dependencies{
 		Dependencies: page.Dependencies{SignIn: in, Sessions: kept.Sessions(), Now: time.Now, Log: slog.New(slog.DiscardHandler)},
 		Records:      hostileRecords{of}, Admin: func(string, tenants.MerchantID) *adminapi.Client { return adminapi.NewClientOver(hostileAPI{t}) },
 		Standing:   func(movement.Movement) (json.RawMessage, error) { return quoted, nil },
 		Manifests:  func() []*manifest.Manifest { return []*manifest.Manifest{offered} },
 		Refundable: func(context.Context, movement.Movement) (money.Amount, error) { return 1, nil },
+		Plays: func(context.Context, movement.Movement) ([]sandbox.Play, error) {
+			return slices.Collect(maps.Keys(buttons)), nil
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/console/page"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/sandbox"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
@@ -39,8 +40,6 @@ type Config struct {
 	APIURL   string                // of the merchants' API
 	Trusted  func() []netip.Prefix // proxies whose X-Forwarded-For is believed at the moment
 	Location *time.Location
-	// PayURL is where the providers' simulators are paid as a payer would; empty where providers are real.
-	PayURL string
 }
 
 // Dependencies is what the console reads and acts through.
@@ -55,6 +54,9 @@ type Dependencies struct {
 	Standing func(m movement.Movement) (json.RawMessage, error)
 	// Refundable is how much of a payment can be given back now, 0 for nothing.
 	Refundable func(ctx context.Context, m movement.Movement) (money.Amount, error)
+	// Plays are what can happen to a test movement at its provider's simulator, none where
+	// that is a real provider; nil where test mode has no simulators.
+	Plays func(ctx context.Context, m movement.Movement) ([]sandbox.Play, error)
 	// Manifests are the providers that are offered.
 	Manifests func() []*manifest.Manifest
 }
@@ -215,7 +217,7 @@ func (c *Console) routes() []route {
 	all := []route{
 		{"GET /{$}", tenants.MayLook, c.overview, false},
 		{"GET /movements/{movement}", tenants.MayLook, c.movement, false},
-		{"POST /movements/{movement}/pay", tenants.MayCallback, c.pay, false},
+		{"POST /movements/{movement}/play", tenants.MayCallback, c.play, false},
 		{"GET /refund/{movement}", tenants.MayRefund, c.askRefund, true},
 		{"POST /refund/{movement}", tenants.MayRefund, c.refund, true},
 		{"GET /find", tenants.MayLook, c.find, false},

@@ -33,6 +33,9 @@ func TestWords(t *testing.T) {
 	for _, state := range []movement.State{movement.Submitting, movement.Acknowledged, movement.Pending} {
 		given = append(given, string(state))
 	}
+	for _, b := range buttons {
+		given = append(given, b.Label, b.Effect)
+	}
 	for _, state := range []movement.CallbackState{movement.CallbackWaiting, movement.CallbackDelivered, movement.CallbackDead, movement.CallbackGone} {
 		given = append(given, string(state))
 	}

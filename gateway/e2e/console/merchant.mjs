@@ -83,7 +83,7 @@ await story(async (somebody) => {
   await page.goto(at("/payments"));
   await page.click("text=meanwhile");
   let send;
-  await page.route("**/pay", async (route) => {
+  await page.route("**/play", async (route) => {
     await new Promise((resolve) => { send = resolve; });
     await route.continue();
   });
@@ -95,7 +95,7 @@ await story(async (somebody) => {
   send();
   await page.waitForSelector("#problem .warning");
   await page.waitForSelector("#movement .number .badge.good");
-  check((await page.textContent("#problem")).includes("nothing to pay"), "what was wrong is told no longer");
+  check((await page.textContent("#problem")).includes("as it stands"), "what was wrong is told no longer");
   await owner.seen("paid-meanwhile");
   await page.goto(at("/payments"));
   await page.click("text=followed-1");
