@@ -17,6 +17,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/sandbox"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -119,6 +120,9 @@ func (c *Console) withOperators(account *tenants.Account, mode tenants.Mode, pro
 		}
 		if err := json.Unmarshal(opened, &stored); err != nil {
 			return nil, err
+		}
+		if sandbox.Simulated(opened) { // whose address is not where a key of the provider's goes
+			stored = nil
 		}
 	}
 	for _, ask := range schema.Asks() {

@@ -179,7 +179,7 @@ func TestWhereOperatorsConnectStays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plugins.manifest, plugins.status.Ports = m, []uint16{443}
+		plugins.manifest, plugins.status.Ports = m, []uint16{443, 80}
 		d.Plugins = plugins
 	})
 	id := w.merchant().MerchantID
@@ -201,6 +201,8 @@ func TestWhereOperatorsConnectStays(t *testing.T) {
 		{"owner", `{"api_key":"k-second"}`, `{"api_key":"k-second","base_url":"https://proxy.example.com","reports":{"directory":"/srv"}}`},
 		{"owner", `{"api_key":"k-second","base_url":"https://elsewhere.example.com","reports":{}}`, `{"api_key":"k-second","base_url":"https://proxy.example.com","reports":{"directory":"/srv"}}`},
 		{"operator", `{"api_key":"k-third"}`, ""},
+		{"operator", `{"api_key":"k-played","base_url":"http://bank.sandbox.invalid"}`, ""}, // a simulator's, where no key of the provider's goes
+		{"owner", `{"api_key":"k-fourth"}`, `{"api_key":"k-fourth"}`},
 	} {
 		by := w.Client
 		if step.by == "owner" {

@@ -377,7 +377,11 @@ func (s *Sandbox) Reached(credentials []byte) (reached []byte, simulated bool, e
 	}
 	var failed error
 	reached = named.ReplaceAllFunc(credentials, func(found []byte) []byte {
-		port, err := s.Port(string(named.FindSubmatch(found)[1]))
+		provider := string(named.FindSubmatch(found)[1])
+		if _, ok := s.config.Approved(provider); !ok && s.config.Own[provider] == nil {
+			return found // a name that somebody made up opens no port
+		}
+		port, err := s.Port(provider)
 		failed = errors.Join(failed, err)
 		return fmt.Appendf(nil, "http://127.0.0.1:%d", port)
 	})

@@ -67,6 +67,9 @@ func TestReached(t *testing.T) {
 	if err != nil || string(again) != string(reached) {
 		t.Errorf("it is reached at %s, and then at %s (%v)", reached, again, err)
 	}
+	if reached, _, err := s.Reached([]byte("http://made-up.sandbox.invalid")); err != nil || !strings.Contains(string(reached), domain) || len(s.inlets) != 1 {
+		t.Errorf("a name of nobody's leads to %s (%v)", reached, err)
+	}
 	own := `{"base_url":"https://sandbox.bank.example"}`
 	if reached, simulated, err := s.Reached([]byte(own)); simulated || err != nil || string(reached) != own {
 		t.Errorf("a real provider: %s, %t, %v", reached, simulated, err)
