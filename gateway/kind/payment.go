@@ -154,7 +154,7 @@ type Checkout struct {
 	Late        bool   // it was paid after its end
 	Reversed    bool   // it was paid, and taken back
 	Test        bool
-	Console     string // the path of the payment's page in the merchants' console
+	Console     string // in test mode the path of the payment's page in the merchants' console
 
 	// What the merchant's labels say, unchecked, or "".
 	Colour, Language string
@@ -189,10 +189,12 @@ func (p *Payment) Checkout(ctx context.Context, id string) (Checkout, error) {
 	merchant := account.Merchant()
 	page := Checkout{
 		Merchant: merchant.Name, Reference: m.Reference, Description: lifecycle.TextOf(m.Field("description")),
-		Console: "/" + m.Owner.MerchantID + "/" + m.Owner.Mode + "/movements/" + m.ID.String(),
-		Amount:  int64(m.Amount), Status: op.Rules.Status(m), SuccessURL: lifecycle.TextOf(m.Field("success_url")),
+		Amount: int64(m.Amount), Status: op.Rules.Status(m), SuccessURL: lifecycle.TextOf(m.Field("success_url")),
 		Cancelled: wasCancelled(m), Test: m.Owner.Mode == string(tenants.Test),
 		Colour: merchant.Labels[tenants.LabelColour], Language: merchant.Labels[tenants.LabelLanguage],
+	}
+	if page.Test {
+		page.Console = "/" + m.Owner.MerchantID + "/" + m.Owner.Mode + "/movements/" + m.ID.String()
 	}
 	if !m.ExpiresAt.IsZero() {
 		page.ExpiresAt = lifecycle.Stamp(m.ExpiresAt)

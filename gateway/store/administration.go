@@ -132,22 +132,7 @@ func (s *Store) ReplaceKey(ctx context.Context, audit Audit, next, retiring tena
 // returns it with its version and its notification route, which stays the same
 // when the credentials change.
 func (s *Store) PutConnection(ctx context.Context, audit Audit, c tenants.Connection) (tenants.Connection, error) {
-	var stored dbsqlc.PutConnectionRow
-	err := s.administer(ctx, "put connection", audit, c.MerchantID, func(q *dbsqlc.Queries) (err error) {
-		if err := keepsPlugin(ctx, q, string(c.Provider)); err != nil {
-			return err
-		}
-		stored, err = q.PutConnection(ctx, dbsqlc.PutConnectionParams{
-			MerchantID: string(c.MerchantID), Mode: string(c.Mode), Provider: string(c.Provider), Owner: string(c.Owner),
-			Sealed: c.Sealed, NotifyToken: string(c.NotifyToken),
-		})
-		return err
-	})
-	if err != nil {
-		return tenants.Connection{}, err
-	}
-	c.Version, c.NotifyToken = stored.Version, tenants.NotifyToken(stored.NotifyToken)
-	return c, nil
+	return s.putConnection(ctx, "put connection", audit, c, true)
 }
 
 // ErrConnected says that there is a connection already.
@@ -156,20 +141,29 @@ var ErrConnected = errors.New("store: there is a connection already")
 // AddConnection stores a connection with its audit entry where there is none, and is
 // ErrConnected where there is one.
 func (s *Store) AddConnection(ctx context.Context, audit Audit, c tenants.Connection) (tenants.Connection, error) {
-	err := s.administer(ctx, "add connection", audit, c.MerchantID, func(q *dbsqlc.Queries) (err error) {
+	return s.putConnection(ctx, "add connection", audit, c, false)
+}
+
+func (s *Store) putConnection(ctx context.Context, what string, audit Audit, c tenants.Connection, replaces bool) (tenants.Connection, error) {
+	var stored dbsqlc.PutConnectionRow
+	err := s.administer(ctx, what, audit, c.MerchantID, func(q *dbsqlc.Queries) (err error) {
 		if err := keepsPlugin(ctx, q, string(c.Provider)); err != nil {
 			return err
 		}
-		c.Version, err = q.AddConnection(ctx, dbsqlc.AddConnectionParams{
+		stored, err = q.PutConnection(ctx, dbsqlc.PutConnectionParams{
 			MerchantID: string(c.MerchantID), Mode: string(c.Mode), Provider: string(c.Provider), Owner: string(c.Owner),
-			Sealed: c.Sealed, NotifyToken: string(c.NotifyToken),
+			Sealed: c.Sealed, NotifyToken: string(c.NotifyToken), Replaces: replaces,
 		})
 		if errors.Is(err, pgx.ErrNoRows) {
 			return ErrConnected
 		}
 		return err
 	})
-	return c, err
+	if err != nil {
+		return tenants.Connection{}, err
+	}
+	c.Version, c.NotifyToken = stored.Version, tenants.NotifyToken(stored.NotifyToken)
+	return c, nil
 }
 
 // ErrConflict says that somebody else has changed the account since it was read.

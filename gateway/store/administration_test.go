@@ -251,6 +251,15 @@ func TestPutConnectionKeepsItsRoute(t *testing.T) {
 	if test, _ := account(t, s, n.merchant.ID).Connection(tenants.Test, "payments"); !reflect.DeepEqual(test, n.connections[1]) {
 		t.Errorf("the other mode's: %+v", test)
 	}
+	before := account(t, s, n.merchant.ID).Connections()
+	if _, err := s.AddConnection(t.Context(), by("connect"), changed); !errors.Is(err, store.ErrConnected) || !reflect.DeepEqual(account(t, s, n.merchant.ID).Connections(), before) {
+		t.Errorf("one is added where there is one: %v", err)
+	}
+	other := n.connections[1]
+	other.Provider, other.NotifyToken = "wallet2", "a-route-of-its-own"
+	if got, err := s.AddConnection(t.Context(), by("connect"), other); err != nil || got.Version != 1 {
+		t.Errorf("added %+v, %v", got, err)
+	}
 	stolen := newTenant(t).store(t, s).connections[0]
 	stolen.Provider, stolen.NotifyToken = "wallet1", first.NotifyToken
 	if got, err := s.PutConnection(t.Context(), by("connect"), stolen); err == nil || got.NotifyToken != "" {

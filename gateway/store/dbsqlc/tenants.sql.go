@@ -12,39 +12,6 @@ import (
 	"github.com/google/uuid"
 )
 
-const addConnection = `-- name: AddConnection :one
-INSERT INTO connections (merchant_id, mode, provider, owner, version, sealed, notify_token)
-VALUES ($1, $2, $3, $4, 1 + COALESCE((
-    SELECT r.version FROM removed_connections AS r WHERE r.merchant_id = $1 AND r.mode = $2 AND r.provider = $3
-), 0), $5, $6)
-ON CONFLICT (merchant_id, mode, provider) DO NOTHING
-RETURNING version
-`
-
-type AddConnectionParams struct {
-	MerchantID  string
-	Mode        string
-	Provider    string
-	Owner       string
-	Sealed      []byte
-	NotifyToken string
-}
-
-// As PutConnection, where there is none.
-func (q *Queries) AddConnection(ctx context.Context, arg AddConnectionParams) (int64, error) {
-	row := q.db.QueryRow(ctx, addConnection,
-		arg.MerchantID,
-		arg.Mode,
-		arg.Provider,
-		arg.Owner,
-		arg.Sealed,
-		arg.NotifyToken,
-	)
-	var version int64
-	err := row.Scan(&version)
-	return version, err
-}
-
 const auditEntries = `-- name: AuditEntries :one
 SELECT count(*) FROM audit WHERE audit_id = $1
 `
@@ -624,6 +591,7 @@ VALUES ($1, $2, $3, $4, 1 + COALESCE((
 ), 0), $5, $6)
 ON CONFLICT (merchant_id, mode, provider) DO UPDATE SET
     owner = excluded.owner, version = connections.version + 1, sealed = excluded.sealed
+WHERE $7::BOOL
 RETURNING version, notify_token
 `
 
@@ -634,6 +602,7 @@ type PutConnectionParams struct {
 	Owner       string
 	Sealed      []byte
 	NotifyToken string
+	Replaces    bool
 }
 
 type PutConnectionRow struct {
@@ -644,6 +613,7 @@ type PutConnectionRow struct {
 // A changed connection keeps its notification route, which stands in the
 // provider's dashboard. One that was removed begins with a version that it never had:
 // by versions plugins, breakers, proofs and kept answers know whose credentials they are of.
+// One that is there may stay.
 func (q *Queries) PutConnection(ctx context.Context, arg PutConnectionParams) (PutConnectionRow, error) {
 	row := q.db.QueryRow(ctx, putConnection,
 		arg.MerchantID,
@@ -652,6 +622,7 @@ func (q *Queries) PutConnection(ctx context.Context, arg PutConnectionParams) (P
 		arg.Owner,
 		arg.Sealed,
 		arg.NotifyToken,
+		arg.Replaces,
 	)
 	var i PutConnectionRow
 	err := row.Scan(&i.Version, &i.NotifyToken)

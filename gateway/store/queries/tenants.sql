@@ -84,22 +84,15 @@ WHERE merchant_id = @merchant_id AND mode = @mode AND key_id = @key_id
 -- A changed connection keeps its notification route, which stands in the
 -- provider's dashboard. One that was removed begins with a version that it never had:
 -- by versions plugins, breakers, proofs and kept answers know whose credentials they are of.
+-- One that is there may stay.
 INSERT INTO connections (merchant_id, mode, provider, owner, version, sealed, notify_token)
 VALUES (@merchant_id, @mode, @provider, @owner, 1 + COALESCE((
     SELECT r.version FROM removed_connections AS r WHERE r.merchant_id = @merchant_id AND r.mode = @mode AND r.provider = @provider
 ), 0), @sealed, @notify_token)
 ON CONFLICT (merchant_id, mode, provider) DO UPDATE SET
     owner = excluded.owner, version = connections.version + 1, sealed = excluded.sealed
+WHERE @replaces::BOOL
 RETURNING version, notify_token;
-
--- name: AddConnection :one
--- As PutConnection, where there is none.
-INSERT INTO connections (merchant_id, mode, provider, owner, version, sealed, notify_token)
-VALUES (@merchant_id, @mode, @provider, @owner, 1 + COALESCE((
-    SELECT r.version FROM removed_connections AS r WHERE r.merchant_id = @merchant_id AND r.mode = @mode AND r.provider = @provider
-), 0), @sealed, @notify_token)
-ON CONFLICT (merchant_id, mode, provider) DO NOTHING
-RETURNING version;
 
 -- name: PutCallbackSecret :exec
 INSERT INTO callback_secrets (merchant_id, mode, sealed, next_sealed, next_signs, url)
