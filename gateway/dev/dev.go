@@ -247,6 +247,7 @@ func (t *tree) config(plugins []plugin) (app.Config, error) {
 		running[s.plugin.name] = s.Simulator
 	}
 	config.Simulators(running)
+	config.SandboxDir = filepath.Join(t.Data, "sandbox") // of those that are approved later
 	config.FollowPolicyDir(t.PolicyDir)
 	config.SMTP = app.SMTPConfig{Host: "127.0.0.1", Port: t.catcher.port(), From: "Gerbang <receipts@gerbang.test>", TLS: "none"}
 	operator := app.OperatorConfig{Name: "dev"}

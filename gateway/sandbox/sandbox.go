@@ -297,8 +297,10 @@ func (s *Sandbox) simulator(ctx context.Context, provider string) (*Simulator, e
 func (s *Sandbox) dir(provider string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	dir := filepath.Join(s.config.Dir, provider)
-	err := os.MkdirAll(dir, 0o700)
+	dir, err := filepath.Join(s.config.Dir, provider), errors.New("none is given")
+	if s.config.Dir != "" {
+		err = os.MkdirAll(dir, 0o700)
+	}
 	if err == nil || s.forget != "" {
 		return dir, err
 	}
