@@ -421,29 +421,65 @@ func TestRefundToldFirst(t *testing.T) {
 // it. It counts twice until the payment's news name it, and its merchant reads then what is so.
 func TestRefundForgottenByARestore(t *testing.T) {
 	t.Parallel()
-	onBoth(t, payments, func(w *world) {
-		m := paidFor(w)
-		back := sdk.Return{ID: "up-1", Sort: sdk.ReturnRefund, Amount: 4_000}
-		w.hear(returning(m, sdk.StatusUnknown, back))
-		w.up.refunds.way = sdk.Unknown
-		w.up.refunds.named = func(u sdk.StatusUpdate) sdk.StatusUpdate {
-			u.ProviderReference = ""
-			return u
+	for name, kill := range map[string]struct {
+		at string
+		of int // the record at which it is killed, 1 that its news name it, 2 that its second record is undone
+	}{"": {}, "before it is named": {"before return", 1}, "named": {"after return", 1}, "before it is undone": {"before return", 2}, "undone": {"after return", 2}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, payments, func(w *world) {
+				m := paidFor(w)
+				back := sdk.Return{ID: "up-1", Sort: sdk.ReturnRefund, Amount: 4_000}
+				w.hear(returning(m, sdk.StatusUnknown, back))
+				w.up.refunds.way = sdk.Unknown
+				w.up.refunds.named = func(u sdk.StatusUpdate) sdk.StatusUpdate {
+					u.ProviderReference = ""
+					return u
+				}
+				w.want(w.gives("R1", "amount", number(4_000)), "PENDING")
+				w.later("R1", time.Hour)
+				w.want(w.refundStatus("R1"), "SUCCEEDED")
+				w.wantMoney("A", "PAID", 10_000, 8_000, false)
+				order := w.refund("R1")
+				back.Reference = order.UpstreamReference()
+				if kill.of > 0 {
+					w.killedAt(kill.at, kill.of, func() { _, _ = w.notify(tenants.Live, returning(m, sdk.StatusUnknown, back)) })
+				}
+				for range 2 {
+					w.hear(returning(m, sdk.StatusUnknown, back))
+					w.wantMoney("A", "PAID", 10_000, 4_000, false)
+				}
+				w.want(w.refundStatus("R1"), "SUCCEEDED")
+				w.wantTold(ends+" PAID", taken+" PAID", taken+" PAID", refundEnds+" SUCCEEDED", taken+" PAID")
+				w.wantListed(movement.ReasonReturned, movement.ReasonReturned)
+			})
+		})
+	}
+}
+
+// killedAt does something that is killed where it comes to a step for the nth time, and
+// starts again.
+func (w *world) killedAt(step string, nth int, do func()) {
+	w.Helper()
+	came := 0
+	w.faults.at = func(at string) {
+		if at != step {
+			return
 		}
-		w.want(w.gives("R1", "amount", number(4_000)), "PENDING")
-		w.later("R1", time.Hour)
-		w.want(w.refundStatus("R1"), "SUCCEEDED")
-		w.wantMoney("A", "PAID", 10_000, 8_000, false)
-		order := w.refund("R1")
-		back.Reference = order.UpstreamReference()
-		for range 2 {
-			w.hear(returning(m, sdk.StatusUnknown, back))
-			w.wantMoney("A", "PAID", 10_000, 4_000, false)
+		if came++; came == nth {
+			w.faults.at = nil
+			panic(crash{})
 		}
-		w.want(w.refundStatus("R1"), "SUCCEEDED")
-		w.wantTold(ends+" PAID", taken+" PAID", taken+" PAID", refundEnds+" SUCCEEDED", taken+" PAID")
-		w.wantListed(movement.ReasonReturned, movement.ReasonReturned)
-	})
+	}
+	func() {
+		defer func() {
+			if thrown := recover(); thrown != (crash{}) {
+				w.Errorf("it was not killed %s: %v", step, thrown)
+			}
+		}()
+		do()
+	}()
+	w.restart()
 }
 
 // TestRefundUndone: a refund that does not arrive after all is the payment's money again,
