@@ -40,17 +40,19 @@ const (
 // Plays are what can happen to a movement as it stands; none where its provider is a real
 // one, or nobody pays it.
 func (s *Sandbox) Plays(ctx context.Context, m movement.Movement) ([]Play, error) {
-	if m.Kind != manifest.Payment && m.Kind != manifest.Collection || m.State == movement.NotSubmitted {
+	rules, _ := movement.RulesOf(m.Kind)
+	if rules.Flow != movement.MoneyIn || m.State == movement.NotSubmitted {
 		return nil, nil
 	}
 	if simulated, err := s.simulates(ctx, m); !simulated || err != nil {
 		return nil, err
 	}
 	open, paid := m.State == movement.Pending && offerOf(m) != kit.PayRequest{}, m.HasPaid() && !m.Gone()
+	byStatement := rules.EndedBy == movement.EndedByStatement // of which a line is all that can be
 	switch {
-	case m.Kind == manifest.Collection && open:
+	case byStatement && open:
 		return []Play{Pay}, nil
-	case m.Kind == manifest.Collection:
+	case byStatement:
 		return nil, nil
 	case open:
 		return []Play{Pay, PayLate, PayLost, Fail, Delay, Drop}, nil
@@ -144,7 +146,8 @@ func refused(status int, err error) error {
 	case errors.Is(err, ErrNone), errors.Is(err, ErrElsewhere), status == 0, status >= http.StatusInternalServerError:
 		return fault.New(fault.ProviderUnavailable, "The simulator can't be reached at the moment.").Because(err)
 	}
-	return fault.Newf(fault.ProviderRejected, "The simulator refuses: %s.", err)
+	said := fmt.Sprintf("%.200s", err) // a plugin's words
+	return fault.Newf(fault.ProviderRejected, "The simulator refuses: %s.", said)
 }
 
 // press presses a button of the page that a simulator has of a payment.

@@ -79,8 +79,8 @@ type Sandbox struct {
 	mu      sync.Mutex
 	inlets  map[string]*inlet
 	running map[string]*Simulator
-	starts  map[string]*sync.Mutex   // held while a provider's simulator begins
-	none    map[string]missing       // binaries that have no simulator, by provider
+	starts  map[string]chan struct{} // full while a provider's simulator begins
+	failed  map[string]failure       // what did not start lately, by provider
 	told    map[told]<-chan struct{} // whose notifications go where they should, by the end of the process that knows it
 	holds   bool                     // this replica runs the simulators
 	held    chan struct{}            // closed when it is known whether it does, for the first time
@@ -91,7 +91,7 @@ type Sandbox struct {
 func New(c Config) *Sandbox {
 	s := &Sandbox{
 		config: c, token: derive(c.Secret, "simulators"), pass: derive(c.Secret, "replicas"), needed: make(chan struct{}, 1),
-		inlets: map[string]*inlet{}, running: map[string]*Simulator{}, starts: map[string]*sync.Mutex{}, none: map[string]missing{}, told: map[told]<-chan struct{}{},
+		inlets: map[string]*inlet{}, running: map[string]*Simulator{}, starts: map[string]chan struct{}{}, failed: map[string]failure{}, told: map[told]<-chan struct{}{},
 		holds: c.Leases == nil, held: make(chan struct{}),
 	}
 	if s.holds {
@@ -100,14 +100,20 @@ func New(c Config) *Sandbox {
 	return s
 }
 
-// missing is a binary that has no simulator, as far as it was tried lately.
-type missing struct {
+// failure is a binary whose simulator did not start, and for how long nobody tries again: no
+// merchant's call waits for what another one's has found out.
+type failure struct {
 	sha256 string
+	err    error
 	until  time.Time
 }
 
-// tryAgain is how long a binary is taken for one without a simulator that did not start.
-const tryAgain = time.Minute
+// A binary that ends at the start is taken for one without a simulator, and one that does not
+// answer for a busy one.
+const (
+	noneFor = time.Minute
+	busyFor = 5 * time.Second
+)
 
 func derive(secret []byte, purpose string) string {
 	mac := hmac.New(sha256.New, secret)
@@ -246,18 +252,22 @@ func (s *Sandbox) simulator(ctx context.Context, provider string) (*Simulator, e
 	s.mu.Lock()
 	starts, ok := s.starts[provider]
 	if !ok {
-		starts = &sync.Mutex{}
+		starts = make(chan struct{}, 1)
 		s.starts[provider] = starts
 	}
 	s.mu.Unlock()
-	starts.Lock()
-	defer starts.Unlock()
+	select {
+	case starts <- struct{}{}:
+		defer func() { <-starts }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	s.mu.Lock()
-	simulator, none := s.running[provider], s.none[provider]
+	simulator, failed := s.running[provider], s.failed[provider]
 	s.mu.Unlock()
 	switch {
-	case none.sha256 == spec.SHA256 && time.Now().Before(none.until):
-		return nil, ErrNone
+	case failed.sha256 == spec.SHA256 && time.Now().Before(failed.until):
+		return nil, failed.err
 	case simulator == nil:
 		dir, err := s.dir(provider)
 		if err != nil {
@@ -275,16 +285,15 @@ func (s *Sandbox) simulator(ctx context.Context, provider string) (*Simulator, e
 		return host.Simulator(spec, command, dir, listen, s.callbackPorts())
 	}
 	if err := simulator.Start(starting, spec.SHA256, confined); err != nil {
-		select {
-		case <-simulator.Exited():
-			s.mu.Lock()
-			s.none[provider] = missing{spec.SHA256, time.Now().Add(tryAgain)}
-			s.mu.Unlock()
+		failed = failure{spec.SHA256, err, time.Now().Add(busyFor)}
+		if simulator.ended() && !errors.Is(err, context.DeadlineExceeded) {
+			failed = failure{spec.SHA256, ErrNone, time.Now().Add(noneFor)}
 			s.config.Log.InfoContext(ctx, "a plugin plays no simulator: its merchants have no test mode without an account of their own", "plugin", provider, "error", err)
-			return nil, ErrNone
-		default:
-			return nil, err
 		}
+		s.mu.Lock()
+		s.failed[provider] = failed
+		s.mu.Unlock()
+		return nil, failed.err
 	}
 	s.mu.Lock()
 	s.running[provider] = simulator
@@ -299,6 +308,9 @@ func (s *Sandbox) dir(provider string) (string, error) {
 	defer s.mu.Unlock()
 	dir, err := filepath.Join(s.config.Dir, provider), errors.New("none is given")
 	if s.config.Dir != "" {
+		err = os.MkdirAll(s.config.Dir, 0o711) // a simulator's own user passes through
+	}
+	if err == nil {
 		err = os.MkdirAll(dir, 0o700)
 	}
 	if err == nil || s.forget != "" {
@@ -309,6 +321,9 @@ func (s *Sandbox) dir(provider string) (string, error) {
 		return "", err
 	}
 	s.config.Dir = s.forget
+	if err := os.Chmod(s.forget, 0o711); err != nil {
+		return "", err
+	}
 	dir = filepath.Join(s.config.Dir, provider)
 	return dir, os.Mkdir(dir, 0o700)
 }

@@ -145,15 +145,18 @@ func (s *Simulator) Exited() <-chan struct{} {
 // runs tells whether a process of a binary is there.
 func (s *Simulator) runs(sha256 string) bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.exited == nil || s.sha256 != sha256 {
-		return false
-	}
+	of := s.sha256
+	s.mu.Unlock()
+	return of == sha256 && !s.ended()
+}
+
+// ended tells whether the last process that was started has ended.
+func (s *Simulator) ended() bool {
 	select {
-	case <-s.exited:
-		return false
-	default:
+	case <-s.Exited():
 		return true
+	default:
+		return false
 	}
 }
 
