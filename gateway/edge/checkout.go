@@ -11,6 +11,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/kind"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/sandbox"
+	"github.com/seed-f006e74d/gerbang/gateway/text"
 )
 
 // pagePolicy lets a page load its own style, script and images, ask for its own
@@ -37,7 +38,7 @@ func (x *exchange) findCheckout(id string) (kind.Checkout, error) {
 func (x *exchange) checkoutPage(params httprouter.Params) {
 	id := params.ByName("id")
 	c, err := x.findCheckout(id)
-	t := speak(x.request.URL.Query().Get("lang"), x.request.Header.Get("Accept-Language"), c.Language)
+	code := text.Choose(x.request.URL.Query().Get("lang"), x.request.Header.Get("Accept-Language"), c.Language)
 	if err == nil && sandbox.Simulated(c.PaymentURL) { // whose page nobody can reach: it is paid in the control room
 		c.PaymentURL = ""
 		if x.edge.config.ConsoleURL != "" {
@@ -49,15 +50,15 @@ func (x *exchange) checkoutPage(params httprouter.Params) {
 		return
 	}
 	if err != nil {
-		x.problemPage(t, fault.From(err))
+		x.problemPage(code, fault.From(err))
 		return
 	}
-	text, err := x.edge.pages.checkout(t, id, c, x.started)
+	page, err := x.edge.pages.checkout(code, id, c, x.started)
 	if err != nil {
-		x.problemPage(t, fault.From(err))
+		x.problemPage(code, fault.From(err))
 		return
 	}
-	x.page(http.StatusOK, text)
+	x.page(http.StatusOK, page)
 }
 
 // goOn sends a payer on to the provider's page: ours has nothing to add to it, until
@@ -71,19 +72,19 @@ func (x *exchange) goOn(to string) {
 }
 
 // problemPage renders an error for people, as the envelope does for programs.
-func (x *exchange) problemPage(t words, f *fault.Error) {
+func (x *exchange) problemPage(code string, f *fault.Error) {
 	x.code = string(f.Code)
 	x.logCause(f)
-	title, more := t.Broken, t.BrokenMore
+	title, more := "The page can't be shown right now", "Something is wrong on our side for the moment. Reload this page in a little while."
 	if f.Code == fault.NotFound {
-		title, more = t.NotFound, t.NotFoundMore
+		title, more = "There is no such bill", "Check the link, or ask the shop for a new one."
 	}
-	text, err := x.edge.pages.problem(t, title, more)
+	page, err := x.edge.pages.problem(code, title, more)
 	if err != nil {
 		x.fail(fault.From(err))
 		return
 	}
-	x.page(f.Status(), text)
+	x.page(f.Status(), page)
 }
 
 func (x *exchange) page(status int, text []byte) {

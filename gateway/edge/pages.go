@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	"github.com/seed-f006e74d/gerbang/gateway/kind"
+	"github.com/seed-f006e74d/gerbang/gateway/text"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 	"github.com/seed-f006e74d/gerbang/sdk/qris"
 )
@@ -58,7 +59,6 @@ func newPages() (*pages, error) {
 
 // view is what the template shows.
 type view struct {
-	T                           words
 	Lang                        string
 	Title, Problem              string
 	Style, Script, Icon, Colour string
@@ -82,35 +82,37 @@ type languageLink struct {
 	Current    bool
 }
 
-func (p *pages) view(t words) view {
-	v := view{T: t, Lang: t.Code, Title: t.Checkout, Style: p.names["page.css"], Script: p.names["page.js"], Icon: p.names["icon.svg"]}
-	for _, other := range languages {
-		v.Languages = append(v.Languages, languageLink{other.Code, other.Name, other.Code == t.Code})
+// T is a text in the page's language.
+func (v view) T(english string) string { return text.In(v.Lang, english) }
+
+func (p *pages) view(code string) view {
+	v := view{Lang: code, Title: text.In(code, "Payment"), Style: p.names["page.css"], Script: p.names["page.js"], Icon: p.names["icon.svg"]}
+	for _, other := range text.Languages {
+		v.Languages = append(v.Languages, languageLink{other.Code, other.Name, other.Code == code})
 	}
 	return v
 }
 
 // checkout renders a payment's page.
-func (p *pages) checkout(t words, id string, c kind.Checkout, now time.Time) ([]byte, error) {
+func (p *pages) checkout(code, id string, c kind.Checkout, now time.Time) ([]byte, error) {
 	// The template takes what it is given to be safe only in its place; that a
 	// link leads to the web at all is judged here.
 	shop := shopOf(c.SuccessURL)
 	c.PaymentURL, c.SuccessURL = webURL(c.PaymentURL), returnURL(c)
-	v := p.view(t)
+	v := p.view(code)
 	v.Checkout = &c
 	v.Amount = money.Amount(c.Amount).Format()
 	v.Initial = initial(c.Merchant)
 	v.Colour = colourSheet(c.Colour)
 	v.Now = now.UTC().Format(time.RFC3339Nano)
 	if v.Pending = c.Status == statusPending; v.Pending {
-		v.Title = t.Checkout
 		v.Image = "/checkout/" + id + "/qr.png"
 		v.QRIS = payeeOf(c.QR)
-		v.Ends = forPeople(t, c.ExpiresAt, "15.04")
+		v.Ends = forPeople(code, c.ExpiresAt, "15.04")
 	} else {
-		v.End = endingOf(t, c)
-		v.Title = v.End.Title
-		v.Paid = forPeople(t, c.PaidAt, "15.04.05")
+		v.End = endingOf(c)
+		v.Title = v.T(v.End.Title)
+		v.Paid = forPeople(code, c.PaidAt, "15.04.05")
 		if c.SuccessURL == "" {
 			v.Shop = shop
 		}
@@ -133,27 +135,27 @@ func payeeOf(qr string) *payee {
 // ending is how a page shows a payment that has ended.
 type ending struct{ Look, Sign, Title, More string }
 
-func endingOf(t words, c kind.Checkout) ending {
+func endingOf(c kind.Checkout) ending {
 	const tick, clock, cross = "M14 25l7 7 14-15", "M24 13v12l8 5", "M16 16l16 16M32 16l-16 16"
 	switch {
 	case c.Reversed:
-		return ending{"failed", cross, t.Reversed, t.ReversedMore}
+		return ending{"failed", cross, "The payment was taken back", "This payment had arrived and was taken back since. This page is no proof of payment; contact the shop."}
 	case c.Late:
-		return ending{"expired", clock, t.Late, t.LateMore}
+		return ending{"expired", clock, "The payment came after its time", "Your payment is recorded and the shop has been told. Please don't pay again; contact the shop."}
 	case c.Status == statusPaid:
-		return ending{"paid", tick, t.Paid, t.PaidMore}
+		return ending{"paid", tick, "Payment received", "Thank you, your payment has arrived."}
 	case c.Cancelled:
-		return ending{"expired", cross, t.Cancelled, t.CancelledMore}
+		return ending{"expired", cross, "The bill was cancelled", "It was closed before its time. Please don't pay here any more."}
 	case c.Status == "EXPIRED":
-		return ending{"expired", clock, t.Expired, t.ExpiredMore}
+		return ending{"expired", clock, "The time to pay is over", "Please don't pay here any more. Ask the shop for a new bill."}
 	}
-	return ending{"failed", cross, t.Failed, t.FailedMore}
+	return ending{"failed", cross, "The payment failed", "This payment could not be finished. Contact the shop or ask for a new bill."}
 }
 
 // problem renders a page that only says what is wrong.
-func (p *pages) problem(t words, title, text string) ([]byte, error) {
-	v := p.view(t)
-	v.Title, v.Problem = title, text
+func (p *pages) problem(code, title, more string) ([]byte, error) {
+	v := p.view(code)
+	v.Title, v.Problem = v.T(title), v.T(more)
 	return p.render(v)
 }
 
@@ -166,8 +168,8 @@ func (p *pages) render(v view) ([]byte, error) {
 }
 
 // webURL is the URL when it leads to the web, else "".
-func webURL(text string) string {
-	parsed, err := url.Parse(text)
+func webURL(link string) string {
+	parsed, err := url.Parse(link)
 	if err != nil || parsed.Host == "" || parsed.Scheme != "https" && parsed.Scheme != "http" {
 		return ""
 	}
@@ -204,13 +206,13 @@ func initial(name string) string {
 
 // forPeople writes a time as it is read in Jakarta: 20 Nov 2026, 21.30 WIB. The
 // zone is never alone on a line.
-func forPeople(t words, text, clock string) string {
-	at, err := time.Parse(time.RFC3339, text)
+func forPeople(code, moment, clock string) string {
+	at, err := time.Parse(time.RFC3339, moment)
 	if err != nil {
 		return ""
 	}
 	at = at.In(time.FixedZone("WIB", 7*60*60))
-	return fmt.Sprintf("%d %s %d, %s\u00a0WIB", at.Day(), t.Months[at.Month()-1], at.Year(), at.Format(clock))
+	return text.Day(code, at) + at.Format(", "+clock+"\u00a0MST")
 }
 
 // statusPaid and statusPending are the merchant's words that the page acts on.

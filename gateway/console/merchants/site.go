@@ -78,7 +78,7 @@ func New(config Config, deps Dependencies) (*Console, error) {
 	c := &Console{config: config, deps: deps}
 	c.Site, err = page.New(page.Config{
 		Name: "merchants", Title: "Gerbang", Secure: strings.HasPrefix(config.URL, "https://"), Trusted: config.Trusted, Location: config.Location,
-		Templates: own, Words: words, Belongs: func(p signin.Present) bool { return len(merchantsOf(p)) > 0 },
+		Templates: own, Belongs: func(p signin.Present) bool { return len(merchantsOf(p)) > 0 },
 	}, deps.Dependencies)
 	if err != nil {
 		return nil, err

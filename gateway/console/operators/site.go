@@ -55,7 +55,7 @@ func New(config Config, deps Dependencies) (*Console, error) {
 	c := &Console{config: config, deps: deps, trials: newTrials(deps.Now)}
 	c.Site, err = page.New(page.Config{
 		Name: "operators", Title: "Gerbang operators", Secure: strings.HasPrefix(config.URL, "https://"), Trusted: config.Trusted, Location: config.Location,
-		Templates: own, Words: spoken(), Provider: config.Provider, Belongs: func(p signin.Present) bool { _, ok := p.At(tenants.Platform); return ok },
+		Templates: own, Provider: config.Provider, Belongs: func(p signin.Present) bool { _, ok := p.At(tenants.Platform); return ok },
 	}, deps.Dependencies)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console/page"
 	"github.com/seed-f006e74d/gerbang/gateway/console/page/pagetest"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -22,7 +21,7 @@ func TestFaults(t *testing.T) {
 	pagetest.Faults(t, []string{
 		"../../signin/signin.go", "span.go", "../merchants/connections.go", "../merchants/movements.go", "../merchants/play.go", "../plays.go", "../../sandbox/play.go",
 		"../keys.go", "../connections.go", "../callbacks.go", "../secrets.go", "../resend.go", "../balance.go", "../answer.go",
-	}, page.Faults,
+	},
 		"The request is invalid:",
 		// Of the admin API's other files, which mostly refuse what operators ask.
 		"must be a time such as 2026-01-02T03:04:05Z", "There is no such %s.", "must have 1 to 255 characters, without control characters", "must be a whole number from 1 to 1000",

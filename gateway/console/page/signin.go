@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
+	"github.com/seed-f006e74d/gerbang/gateway/text"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -19,7 +20,7 @@ func (s *Site) signingIn() {
 	s.Public("POST /signin", s.signIn)
 	s.Public("POST /language", func(v *Visit) error {
 		http.SetCookie(v.Writer, &http.Cookie{
-			Name: languageCookie, Value: speak(v.Form("language"), ""), Path: "/", MaxAge: int((365 * 24 * time.Hour).Seconds()),
+			Name: languageCookie, Value: text.Choose(v.Form("language")), Path: "/", MaxAge: int((365 * 24 * time.Hour).Seconds()),
 			HttpOnly: true, Secure: s.config.Secure, SameSite: http.SameSiteLaxMode,
 		})
 		return v.Go(v.next(), "")

@@ -38,8 +38,7 @@ type Config struct {
 	// none.
 	Trusted   func() []netip.Prefix
 	Location  *time.Location
-	Templates fs.FS             // the console's own pages, *.html
-	Words     map[string]string // the Indonesian of their English
+	Templates fs.FS // the console's own pages, *.html
 	// Provider proves who visitors are, besides passwords; nil for none.
 	Provider *identity.Provider
 	// Belongs tells whether somebody may use this console at all.

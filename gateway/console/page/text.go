@@ -2,7 +2,6 @@ package page
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -10,17 +9,13 @@ import (
 	"html/template"
 	"io"
 	"io/fs"
-	"maps"
 	"net/http"
 	"path"
 	"reflect"
-	"regexp"
-	"slices"
 	"strings"
 	"time"
 
-	"golang.org/x/text/language"
-
+	"github.com/seed-f006e74d/gerbang/gateway/text"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
@@ -30,29 +25,8 @@ var assetFiles embed.FS
 //go:embed templates
 var ownTemplates embed.FS
 
-// Languages are those that pages speak, the first unless a browser asks otherwise.
-var Languages = []Language{{"id", "Bahasa Indonesia"}, {"en", "English"}}
-
-// Language is one of them.
-type Language struct{ Code, Name string }
-
-var matcher = language.NewMatcher([]language.Tag{language.Indonesian, language.English})
-
-// speak chooses a language: what the visitor chose, then what the browser prefers.
-func speak(chosen, accepted string) string {
-	for _, l := range Languages {
-		if l.Code == chosen {
-			return chosen
-		}
-	}
-	preferred, _, _ := language.ParseAcceptLanguage(accepted)
-	_, index, _ := matcher.Match(preferred...)
-	return Languages[index].Code
-}
-
 // pages are templates by language and name, and the files they use.
 type pages struct {
-	words     map[string]string
 	templates map[string]map[string]*template.Template
 	assets    map[string][]byte
 	names     map[string]string // path by plain name
@@ -61,10 +35,9 @@ type pages struct {
 
 func newPages(c Config) (*pages, error) {
 	p := &pages{
-		words: maps.Clone(Words), templates: map[string]map[string]*template.Template{}, assets: map[string][]byte{}, names: map[string]string{},
+		templates: map[string]map[string]*template.Template{}, assets: map[string][]byte{}, names: map[string]string{},
 		location: c.Location,
 	}
-	maps.Copy(p.words, c.Words)
 	if p.location == nil {
 		p.location = time.FixedZone("WIB", 7*60*60)
 	}
@@ -75,7 +48,7 @@ func newPages(c Config) (*pages, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, l := range Languages {
+	for _, l := range text.Languages {
 		layout, err := template.New("layout.html").Funcs(p.functions(l.Code)).ParseFS(own, "layout.html")
 		if err != nil {
 			return nil, err
@@ -163,71 +136,17 @@ func (p *pages) fragment(w io.Writer, code, name string, data any) error {
 	return p.templates[code]["problem.html"].ExecuteTemplate(w, name, data)
 }
 
-func (p *pages) text(code, english string) string {
-	if code == "id" {
-		if translated, ok := p.words[english]; ok {
-			return translated
-		}
-	}
-	return english
-}
-
-// form is a text with values in it: how it is found, and its Indonesian.
-type form struct {
-	english *regexp.Regexp
-	text    string
-}
-
-// forms are the refusals with values, the longest first: the others are parts of them.
-var forms = func() []form {
-	var all []form
-	for _, english := range slices.SortedFunc(maps.Keys(Faults), func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) }) {
-		if strings.Contains(english, "%s") {
-			pattern := strings.ReplaceAll(regexp.QuoteMeta(english), "%s", "(.*)")
-			all = append(all, form{regexp.MustCompile("(?s)^" + pattern + "$"), Faults[english]})
-		}
-	}
-	return all
-}()
-
-// refusal is the text of what is refused: one of Faults, perhaps with values in it, or any other.
-func (p *pages) refusal(code, english string) string {
-	text := p.text(code, fmt.Sprint(english)) // which may be of a type of its own
-	if code != "id" || text != english {
-		return text
-	}
-	if text, known := Faults[english]; known {
-		return text
-	}
-	for _, f := range forms {
-		if found := f.english.FindStringSubmatch(english); found != nil {
-			values := make([]any, len(found)-1)
-			for i := range values {
-				values[i] = found[i+1]
-			}
-			return fmt.Sprintf(f.text, values...)
-		}
-	}
-	return english
-}
-
 // functions are what templates call: t for a text, with arguments as in Sprintf, rupiah for
 // an amount and number for a count, of any integer type, and when for a time.
 func (p *pages) functions(code string) template.FuncMap {
 	return template.FuncMap{
-		"t": func(english any, values ...any) string {
-			text := p.text(code, fmt.Sprint(english)) // which may be of a type of its own
-			if len(values) > 0 {
-				return fmt.Sprintf(text, values...)
-			}
-			return text
-		},
+		"t":      func(english any, values ...any) string { return text.In(code, fmt.Sprint(english), values...) }, // which may be of a type of its own
 		"rupiah": func(amount any) string { return signed(reflect.Indirect(reflect.ValueOf(amount)).Int()) },
 		"number": func(n any) string {
 			return strings.TrimPrefix(signed(reflect.Indirect(reflect.ValueOf(n)).Int()), "Rp")
 		},
 		"when":      func(at any) template.HTML { return p.when(code, at) },
-		"languages": func() []Language { return Languages },
+		"languages": func() []text.Language { return text.Languages },
 	}
 }
 
@@ -237,11 +156,6 @@ func signed(a int64) string {
 		return "\u2212" + money.Amount(-a).Format()
 	}
 	return money.Amount(a).Format()
-}
-
-var months = map[string][12]string{
-	"id": {"Jan", "Feb", "Mar", "Apr", "Mei", "Jun", "Jul", "Agu", "Sep", "Okt", "Nov", "Des"},
-	"en": {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"},
 }
 
 // when writes a time for people, and for programs beside it.
@@ -259,7 +173,6 @@ func (p *pages) when(code string, at any) template.HTML {
 		return "\u2013"
 	}
 	local := moment.In(p.location)
-	text := fmt.Sprintf("%d %s %d, %s", local.Day(), months[code][local.Month()-1], local.Year(), local.Format("15:04:05"))
-	zone, _ := local.Zone()
-	return template.HTML(`<time datetime="` + moment.UTC().Format(time.RFC3339Nano) + `">` + template.HTMLEscapeString(text+"\u00a0"+zone) + `</time>`) //nolint:gosec // of a time alone
+	shown := text.Day(code, local) + local.Format(", 15:04:05\u00a0MST")
+	return template.HTML(`<time datetime="` + moment.UTC().Format(time.RFC3339Nano) + `">` + template.HTMLEscapeString(shown) + `</time>`) //nolint:gosec // of a time alone
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/identity"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
+	"github.com/seed-f006e74d/gerbang/gateway/text"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -46,7 +47,7 @@ type Link struct {
 
 func (s *Site) visit(w http.ResponseWriter, r *http.Request) *Visit {
 	v := &Visit{Writer: w, Request: r, site: s}
-	v.language = speak(chosen(r), r.Header.Get("Accept-Language"))
+	v.language = text.Choose(chosen(r), r.Header.Get("Accept-Language"))
 	return v
 }
 
@@ -68,7 +69,7 @@ func (v *Visit) Form(name string) string { return strings.TrimSpace(v.Request.Fo
 func (v *Visit) By() string { return v.Who.Person.Email }
 
 // T is a text in the visitor's language.
-func (v *Visit) T(english string) string { return v.site.pages.text(v.language, english) }
+func (v *Visit) T(english string) string { return text.In(v.language, english) }
 
 // shown is everything that a template sees.
 type shown struct {
@@ -219,7 +220,7 @@ func (v *Visit) Problem(err error) (status int, message string) {
 
 // refusal tells why something is refused. Fields keep their names.
 func (v *Visit) refusal(message string, fields []fault.Field) string {
-	told := func(english string) string { return v.site.pages.refusal(v.language, english) }
+	told := func(english string) string { return text.Refusal(v.language, english) }
 	text := told(message)
 	if len(fields) > 0 && message == fault.Invalid(fields[0].Field, fields[0].Message).Message {
 		text = told("The request is invalid:") + " " + fields[0].Field + " " + told(fields[0].Message) + "."

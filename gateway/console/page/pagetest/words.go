@@ -6,7 +6,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"maps"
 	"regexp"
 	"slices"
@@ -14,67 +13,30 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console/page"
+	"github.com/seed-f006e74d/gerbang/gateway/text"
 )
 
-// inTemplates is a text that a template asks for by t.
-var inTemplates = regexp.MustCompile(`\bt ("(?:[^"\\]|\\.)*")`)
-
-// speaks are the functions whose last argument is a text for people.
-var speaks = []string{"T", "Go", "did"}
-
-// Words fails a test where a text of a console's has no Indonesian: those in templates, those that its Go files hand to T, Go
-// or did, and those that are given, which tables in the code have. Words that nothing says fail it, too.
-func Words(t *testing.T, dir fs.FS, words map[string]string, given ...string) {
+// Words fails a test where the catalogue lacks a text that a console's tables or data have.
+func Words(t *testing.T, given ...string) {
 	t.Helper()
-	said := map[string]string{}
-	for _, text := range given {
-		said[text] = "a table"
+	if len(given) == 0 {
+		t.Fatal("no text is given")
 	}
-	err := fs.WalkDir(dir, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		content, err := fs.ReadFile(dir, path)
-		switch {
-		case err != nil:
-			return err
-		case strings.HasSuffix(path, ".html"):
-			for _, found := range inTemplates.FindAllSubmatch(content, -1) {
-				if err := note(said, string(found[1]), path); err != nil {
-					return err
-				}
-			}
-		case strings.HasSuffix(path, ".go"):
-			return noteGo(said, path, content)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(said) == len(given) {
-		t.Fatal("no text was found: look at the directory")
-	}
-	for _, text := range slices.Sorted(maps.Keys(said)) {
-		if words[text] == "" && page.Words[text] == "" {
-			t.Errorf("%s: no Indonesian of %q", said[text], text)
-		}
-	}
-	for _, text := range slices.Sorted(maps.Keys(words)) {
-		if _, ok := said[text]; !ok {
-			t.Errorf("nothing says %q", text)
+	for _, english := range given {
+		if !slices.ContainsFunc(slices.Collect(maps.Values(text.Sections)), func(section map[string]string) bool { return section[english] != "" }) {
+			t.Errorf("no Indonesian of %q", english)
 		}
 	}
 }
 
 // Faults fails a test where a text by which one of some Go files refuses something has no Indonesian: those of fault.New,
 // Newf and Invalid, with %s for each value. Given are those that are made otherwise. Words that refuse nothing fail it, too.
-func Faults(t *testing.T, files []string, words map[string]string, given ...string) {
+func Faults(t *testing.T, files []string, given ...string) {
 	t.Helper()
+	words := text.Sections["faults"]
 	said := map[string]string{}
-	for _, text := range given {
-		said[text] = "given"
+	for _, english := range given {
+		said[english] = "given"
 	}
 	for _, path := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
@@ -142,32 +104,4 @@ func pattern(text ast.Expr) string {
 		}
 	}
 	return "%s"
-}
-
-func noteGo(said map[string]string, path string, content []byte) error {
-	file, err := parser.ParseFile(token.NewFileSet(), path, content, 0)
-	if err != nil {
-		return err
-	}
-	ast.Inspect(file, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok || len(call.Args) == 0 {
-			return true
-		}
-		function, ok := call.Fun.(*ast.SelectorExpr)
-		text, literal := call.Args[len(call.Args)-1].(*ast.BasicLit)
-		if ok && literal && text.Kind == token.STRING && slices.Contains(speaks, function.Sel.Name) {
-			err = note(said, text.Value, path)
-		}
-		return err == nil
-	})
-	return err
-}
-
-func note(said map[string]string, literal, path string) error {
-	text, err := strconv.Unquote(literal)
-	if err == nil && text != "" {
-		said[text] = path
-	}
-	return err
 }
