@@ -10,12 +10,12 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"io/fs"
 	"path"
 	"strings"
 
 	verifycallback "github.com/seed-f006e74d/gerbang/deploy/examples/verify-callback"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/text"
 )
 
 //go:embed page
@@ -44,14 +44,18 @@ type Config struct {
 	PublicURL string // where merchants reach the API
 	// ConsoleURL is where merchants' people sign in, empty where there is no such console.
 	ConsoleURL string
+	Version    string // of the API
 }
 
-// Site is all documents by their names below /docs/; the page at /docs itself has none.
+// Site is all documents by their names below /docs/. What is at /docs itself has none.
 type Site struct{ files map[string]File }
 
-// File finds a document.
-func (s *Site) File(name string) (File, bool) {
-	f, ok := s.files[name]
+// File finds a document, in the language of the first wish that names one: a code, or what a browser says that it accepts.
+func (s *Site) File(name string, wishes ...string) (File, bool) {
+	f, ok := s.files[text.Choose(wishes...)+"/"+name]
+	if !ok {
+		f, ok = s.files[name]
+	}
 	return f, ok
 }
 
@@ -67,13 +71,18 @@ func Names() []string {
 // page is an entry of the menu.
 type page struct{ Name, Title string }
 
+// menu is every page. The first is also what /docs shows.
 var menu = []page{
-	{"", "API"},
 	{"quick-start", "Quick start"},
+	{api, "API"},
 	{"errors", "References and errors"},
 	{"callbacks", "Callbacks"},
 	{"going-live", "Going live"},
+	{"changes", "Changes"},
 }
+
+// api is the page on which calls are tried.
+const api = "api"
 
 const (
 	// closed lets a page load its style and nothing else.
@@ -104,12 +113,14 @@ func New(c Config) (*Site, error) {
 		named[name] = strings.TrimSuffix(name, extension) + "." + hex.EncodeToString(sum[:6]) + extension
 		s.files[named[name]] = f
 	}
-	for _, p := range menu {
-		f, err := render(c, p, named)
-		if err != nil {
-			return nil, fmt.Errorf("docs: page %s: %w", p.Title, err)
+	for _, l := range text.Languages {
+		for _, p := range append([]page{{Title: menu[0].Title}}, menu...) {
+			f, err := render(c, p, l.Code, named)
+			if err != nil {
+				return nil, fmt.Errorf("docs: page %s in %s: %w", p.Title, l.Name, err)
+			}
+			s.files[l.Code+"/"+p.Name] = f
 		}
-		s.files[p.Name] = f
 	}
 	return s, nil
 }
@@ -118,8 +129,8 @@ func asset(name string) (File, error) {
 	f := File{Type: types[path.Ext(name)], Policy: alone, Lasting: true}
 	packed, err := vendored.ReadFile("swagger-ui/" + name + ".gz")
 	if err != nil {
-		text, err := pages.ReadFile("page/" + name)
-		return f.with(text), err
+		plain, err := pages.ReadFile("page/" + name)
+		return f.with(plain), err
 	}
 	reader, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
@@ -133,17 +144,17 @@ func asset(name string) (File, error) {
 }
 
 // with completes a file by its content.
-func (f File) with(text []byte) File {
+func (f File) with(plain []byte) File {
 	var packed bytes.Buffer
 	writer := gzip.NewWriter(&packed)
-	_, _ = writer.Write(text) // a buffer takes everything
+	_, _ = writer.Write(plain) // a buffer takes everything
 	_ = writer.Close()
-	f.Plain, f.Packed, f.ETag = text, packed.Bytes(), etag(text)
+	f.Plain, f.Packed, f.ETag = plain, packed.Bytes(), etag(plain)
 	return f
 }
 
-func etag(text []byte) string {
-	sum := sha256.Sum256(text)
+func etag(content []byte) string {
+	sum := sha256.Sum256(content)
 	return `W/"` + base64.RawURLEncoding.EncodeToString(sum[:18]) + `"`
 }
 
@@ -151,9 +162,10 @@ func etag(text []byte) string {
 type view struct {
 	Config
 	Page   page
+	API    bool // the page on which calls are tried
 	Menu   []page
-	Asset  map[string]string
-	Base   string // of links: a page's path has one step more than that of the API page
+	Lang   string
+	Root   string // of links to what stands beside /docs
 	Errors []fault.Row
 	Retry  []meaning
 	Sent   []meaning
@@ -175,23 +187,32 @@ var (
 	}
 )
 
+// Languages are those in which a page can be read.
+func (view) Languages() []text.Language { return text.Languages }
+
 // source is a program that merchants copy.
 func source(name string) (string, error) {
-	text, err := verifycallback.Files.ReadFile(name)
-	return strings.TrimSpace(strings.TrimPrefix(string(text), "//go:build ignore\n")), err
+	program, err := verifycallback.Files.ReadFile(name)
+	return strings.TrimSpace(strings.TrimPrefix(string(program), "//go:build ignore\n")), err
 }
 
-func render(c Config, p page, named map[string]string) (File, error) {
-	body := "page/" + p.Name + ".html"
-	v := view{Config: c, Page: p, Menu: menu, Asset: named, Errors: fault.Table, Retry: retries, Sent: sents}
-	f := File{Type: "text/html; charset=utf-8", Policy: closed}
+// render makes a page. Its links are relative, since a proxy may put the API below a path of its own, and keep its language.
+func render(c Config, p page, code string, named map[string]string) (File, error) {
+	v := view{Config: c, Page: p, Menu: menu, Lang: code, Root: "../", API: p.Name == api, Errors: fault.Table, Retry: retries, Sent: sents}
+	base := ""
 	if p.Name == "" {
-		body, f.Policy, v.Base = "page/api.html", trying, "docs/"
+		v.Page, v.Root, base = menu[0], "", "docs/"
 	}
-	if _, err := fs.Stat(pages, body); err != nil {
-		return File{}, err
+	f := File{Type: "text/html; charset=utf-8", Policy: closed}
+	if v.API {
+		f.Policy = trying
 	}
-	t, err := template.New("layout.html").Funcs(template.FuncMap{"source": source}).ParseFS(pages, "page/layout.html", body)
+	t, err := template.New("layout.html").Funcs(template.FuncMap{
+		"source": source,
+		"t":      func(english string) string { return text.In(code, english) },
+		"to":     func(name string) string { return base + name + "?lang=" + code },
+		"asset":  func(name string) string { return base + named[name] },
+	}).ParseFS(pages, "page/layout.html", "page/"+code+"/"+v.Page.Name+".html")
 	if err != nil {
 		return File{}, err
 	}

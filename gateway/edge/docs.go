@@ -11,7 +11,7 @@ import (
 
 // documentation serves the documents for merchants, and what they load.
 func (x *exchange) documentation(params httprouter.Params) {
-	f, ok := x.edge.docs.File(params.ByName("name"))
+	f, ok := x.edge.docs.File(params.ByName("name"), x.request.URL.Query().Get("lang"), x.request.Header.Get("Accept-Language"))
 	if !ok {
 		x.fail(fault.New(fault.NotFound, "There is no such path."))
 		return
@@ -20,7 +20,7 @@ func (x *exchange) documentation(params httprouter.Params) {
 	header.Set("Content-Security-Policy", f.Policy)
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("ETag", f.ETag)
-	header["Vary"] = varyEncoding
+	header["Vary"] = varyLanguage
 	header.Set("Cache-Control", "no-cache")
 	if f.Lasting {
 		header.Set("Cache-Control", "public, max-age=31536000, immutable")

@@ -178,7 +178,7 @@ func New(c Config, d Dependencies, s *catalog.Snapshot) (*Edge, error) {
 	if err != nil {
 		return nil, fmt.Errorf("edge: %w", err)
 	}
-	documents, err := docs.New(docs.Config{Svc: c.Svc, PublicURL: c.PublicURL, ConsoleURL: c.ConsoleURL})
+	documents, err := docs.New(docs.Config{Svc: c.Svc, PublicURL: c.PublicURL, ConsoleURL: c.ConsoleURL, Version: catalog.APIVersion})
 	if err != nil {
 		return nil, fmt.Errorf("edge: %w", err)
 	}

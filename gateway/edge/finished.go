@@ -65,5 +65,6 @@ func has(header http.Header, etag string) bool {
 var (
 	askAgain     = []string{"private, no-cache"}
 	varyEncoding = []string{"Accept-Encoding"}
+	varyLanguage = []string{"Accept-Encoding, Accept-Language"}
 	gzipEncoding = []string{"gzip"}
 )

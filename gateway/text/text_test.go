@@ -37,7 +37,7 @@ func known(t *testing.T) map[string]string {
 }
 
 // pages are the folders whose code and templates speak to people.
-var pages = []string{"../console/page", "../console/merchants", "../console/operators", "../edge/page", "../edge/pages.go", "../edge/checkout.go"}
+var pages = []string{"../console/page", "../console/merchants", "../console/operators", "../edge/page", "../docs/page/layout.html", "../docs/docs.go", "../edge/pages.go", "../edge/checkout.go"}
 
 // each calls a function for each file below some places that has an ending, tests left out.
 func each(t *testing.T, places []string, ending string, do func(path string, content []byte)) {

@@ -19,8 +19,8 @@ func TestPages(t *testing.T) {
 		t.Parallel()
 		var pages []string
 		for _, name := range docs.Names() {
-			if name != "" {
-				pages = append(pages, name+"="+p.APIURL+"/docs/"+name)
+			if name != "api" {
+				pages = append(pages, name+"="+p.APIURL+"/docs/"+name+"?lang=id", name+"-en="+p.APIURL+"/docs/"+name+"?lang=en")
 			}
 		}
 		if out := b.Run(t, "axe.mjs", nil, pages...); out != "" {
@@ -29,14 +29,14 @@ func TestPages(t *testing.T) {
 	})
 	t.Run("api", func(t *testing.T) {
 		t.Parallel()
-		if out := b.Run(t, filepath.Join("testdata", "docs.mjs"), nil, p.APIURL+"/docs"); out != "" {
+		if out := b.Run(t, filepath.Join("testdata", "docs.mjs"), nil, p.APIURL+"/docs/api"); out != "" {
 			t.Errorf("what is wrong:\n%s", out)
 		}
 	})
 	t.Run("try", func(t *testing.T) {
 		t.Parallel()
 		shop := p.Shop(harness.Large, "test")
-		if out := b.Run(t, filepath.Join("testdata", "try.mjs"), nil, p.APIURL+"/docs", shop.Key, shop.MerchantID); out != "" {
+		if out := b.Run(t, filepath.Join("testdata", "try.mjs"), nil, p.APIURL+"/docs/api?lang=en", shop.Key, shop.MerchantID); out != "" {
 			t.Errorf("what is wrong:\n%s", out)
 		}
 	})
