@@ -114,12 +114,33 @@ type SentTest struct {
 	URL     string `json:"url"`
 }
 
+// ActionVerified is what the audit says of a receiver that verifies signatures.
+const ActionVerified = "callback.verified"
+
+// VerifiedCallback tells how a receiver answered a test callback, and one that somebody else had signed. It verifies
+// signatures where it took the first with a 2xx and refused the second with a 4xx; the second is sent only after the first
+// was taken.
+type VerifiedCallback struct {
+	URL      string `json:"url"`
+	Verifies bool   `json:"verifies"`
+	Signed   Tried  `json:"signed"`
+	Forged   *Tried `json:"forged,omitempty"`
+}
+
+// Tried is an answer of a receiver.
+type Tried struct {
+	Status int    `json:"status,omitempty"` // left out where there was no answer
+	Fault  string `json:"fault,omitempty"`
+	Answer string `json:"answer,omitempty"` // its beginning
+}
+
 // The acts on callbacks.
 var (
 	ListCallbacks        = Endpoint[CallbackFilter, []Callback]{Act{Route: "GET /admin/merchants/{merchant}/callbacks", Takes: Read, Text: "List a merchant's callbacks, the newest first."}}
 	ShowCallback         = Endpoint[CallbackID, Callback]{Act{Route: "GET /admin/merchants/{merchant}/callbacks/{event}", Takes: Read, Text: "Show a callback with its body and every attempt."}}
 	ResendCallbacks      = Endpoint[ResendOrder, Resent]{Act{Route: "POST /admin/merchants/{merchant}/callbacks/resend", Takes: SendCallbacks, Text: "Send callbacks again, under the ids they had."}}
 	TestCallback         = Endpoint[TestOrder, SentTest]{Act{Route: "POST /admin/merchants/{merchant}/callbacks/test", Takes: SendCallbacks, Text: "Send a test callback."}}
+	VerifyCallback       = Endpoint[TestOrder, VerifiedCallback]{Act{Route: "POST /admin/merchants/{merchant}/callbacks/verify", Takes: SendCallbacks, Text: "Find out whether a receiver verifies signatures: send it a test callback, and one that is forged."}}
 	SetCallbackURL       = Endpoint[CallbackURL, CallbackSetup]{Act{Route: "PUT /admin/merchants/{merchant}/callbacks/url", Takes: Administer, Text: "Set the default URL of callbacks, or clear it."}}
 	ChangeCallbackSecret = Endpoint[SecretChange, ChangedSecret]{Act{Route: "POST /admin/merchants/{merchant}/callbacks/secret", Takes: Administer, Text: "Take a step of a rotation of the callback secret."}}
 )

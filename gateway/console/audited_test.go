@@ -179,6 +179,12 @@ func (w *world) changes() map[string]func() audited {
 				return failed(adminapi.TestCallback.Call(ctx, a, adminapi.TestOrder{Merchant: id, Mode: "test", URL: "https://shop.example/cb"}))
 			})
 		},
+		"POST /admin/merchants/{merchant}/callbacks/verify": func() audited {
+			id := shop()
+			return of(id, "callback.verify", func(a *adminapi.Client) error {
+				return failed(adminapi.VerifyCallback.Call(ctx, a, adminapi.TestOrder{Merchant: id, Mode: "test", URL: "https://careless.example/cb"}))
+			})
+		},
 		"POST /admin/merchants/{merchant}/callbacks/resend": func() audited {
 			id := shop()
 			return of(id, "callback.resend", func(a *adminapi.Client) error {

@@ -270,6 +270,23 @@ func TestOneRequestSendsNoMoreThanItCan(t *testing.T) {
 	}
 }
 
+// TestAReceiverIsChallenged: what it verifies is audited, and what it does not is told.
+func TestAReceiverIsChallenged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	merchant := w.merchant().MerchantID
+	for receiver, want := range map[string]bool{"https://shop.example.com/cb": true, "https://careless.example.com/cb": false} {
+		found, err := adminapi.VerifyCallback.Call(t.Context(), w, adminapi.TestOrder{Merchant: merchant, Mode: "test", URL: receiver})
+		if err != nil || found.Verifies != want || found.Signed.Status != 200 || found.Forged == nil {
+			t.Errorf("%s: %+v, %v", receiver, found, err)
+		}
+	}
+	entries, err := adminapi.ListAudit.Call(t.Context(), w, adminapi.AuditFilter{Merchant: merchant, Action: adminapi.ActionVerified})
+	if err != nil || len(entries) != 1 || entries[0].Detail != "by https://shop.example.com/cb, mode test" {
+		t.Errorf("the audit has %+v, %v", entries, err)
+	}
+}
+
 func TestATestIsSent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -182,6 +182,7 @@ func (c *Console) routes() {
 	serve(c, adminapi.ShowCallback, c.showCallback)
 	serve(c, adminapi.ResendCallbacks, c.resendCallbacks)
 	serve(c, adminapi.TestCallback, c.testCallback)
+	serve(c, adminapi.VerifyCallback, c.verifyCallback)
 	serve(c, adminapi.SetCallbackURL, c.setCallbackURL)
 	serve(c, adminapi.ChangeCallbackSecret, c.changeCallbackSecret)
 	serve(c, adminapi.Credit, c.credit)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/approval"
+	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
@@ -219,6 +220,8 @@ type Dependencies struct {
 	Movements  Movements
 	Exceptions Exceptions
 	Callbacks  Callbacks
+	// Challenge finds out whether a receiver of callbacks verifies signatures.
+	Challenge  func(ctx context.Context, owner movement.Owner, receiver string, body []byte) (callback.Challenge, error)
 	Ledger     Ledger
 	Statements Statements
 

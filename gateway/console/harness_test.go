@@ -22,11 +22,13 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/approval"
+	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/rollout"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
@@ -290,6 +292,13 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 		Approvals: approvals, Finder: w.store, Policies: w.store, Publisher: w.publisher, Following: w.following,
 		Merchants: w.store, Secrets: w.store, Operators: w.store, Pauses: w.store, Movements: w.store, Exceptions: w.store, Callbacks: w.store, Ledger: w.store, Statements: w.store,
 		Usage: w.store.Usage, Policy: func() *policy.Set { return set },
+		Challenge: func(_ context.Context, _ movement.Owner, receiver string, _ []byte) (callback.Challenge, error) {
+			signed, forged := callback.Attempt{Status: 200, Outcome: callback.Delivered}, callback.Attempt{Status: 401, Outcome: callback.Failed}
+			if strings.Contains(receiver, "careless") {
+				forged = signed
+			}
+			return callback.Challenge{Signed: signed, Forged: forged}, nil
+		},
 		Probe:    func(ctx context.Context) (string, error) { return w.store.Probe(ctx, uuid.New(), time.Now()) },
 		Stopping: w.stopping.Load, Recovering: func() error { return nil },
 		Traffic: func(context.Context) (*decision.Window, error) { return decision.NewWindow(now(), time.Second, 2), nil },

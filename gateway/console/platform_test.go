@@ -76,7 +76,7 @@ func TestPlatformIsNoMerchant(t *testing.T) {
 	w := newWorld(t)
 	for _, request := range []string{
 		"POST /suspend", "POST /resume", "POST /tier", "POST /keys", "POST /keys/k1/rotate", "POST /keys/k1/revoke", "GET /callbacks",
-		"GET /callbacks/e1", "POST /callbacks/resend", "POST /callbacks/test", "PUT /callbacks/url", "POST /callbacks/secret",
+		"GET /callbacks/e1", "POST /callbacks/resend", "POST /callbacks/test", "POST /callbacks/verify", "PUT /callbacks/url", "POST /callbacks/secret",
 		"POST /credit", "POST /debit", "GET /account-statement",
 	} {
 		method, path, _ := strings.Cut(request, " ")

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -131,29 +132,14 @@ func (c *Console) resendPages(ctx context.Context, now time.Time, span movement.
 }
 
 func (c *Console) testCallback(x *call, order adminapi.TestOrder) (out adminapi.SentTest, err error) {
-	mode, err := parseMode(order.Mode)
+	owner, receiver, err := c.receiverOf(x, order)
 	if err != nil {
 		return out, err
 	}
-	account, err := c.account(x)
-	if err != nil {
+	event := movement.CallbackEvent{ID: uuid.New(), Event: testEvent, URL: receiver}
+	if event.Body, err = testBody(x.now); err != nil {
 		return out, err
 	}
-	receiver := order.URL
-	if receiver == "" {
-		receiver = account.CallbackURL(mode)
-	}
-	if receiver == "" {
-		return out, fault.Invalid("url", "is required, because the merchant has no default URL in this mode")
-	}
-	if err := c.checkURL(receiver); err != nil {
-		return out, err
-	}
-	event := movement.CallbackEvent{ID: uuid.New(), Event: "callback.test", URL: receiver}
-	if event.Body, err = testBody(event.Event, x.now); err != nil {
-		return out, err
-	}
-	owner := movement.Owner{MerchantID: string(account.ID()), Mode: string(mode)}
 	if err := c.note(x, "callback.test", owner, fmt.Sprintf("event %s, to %s", event.ID, presentURL(receiver))); err != nil {
 		return out, err
 	}
@@ -163,14 +149,65 @@ func (c *Console) testCallback(x *call, order adminapi.TestOrder) (out adminapi.
 	return adminapi.SentTest{EventID: event.ID.String(), URL: presentURL(receiver)}, nil
 }
 
-func testBody(event string, now time.Time) ([]byte, error) {
+// verifyCallback asks a receiver itself. That it verifies is audited, once more for each receiver.
+func (c *Console) verifyCallback(x *call, order adminapi.TestOrder) (out adminapi.VerifiedCallback, err error) {
+	owner, receiver, err := c.receiverOf(x, order)
+	if err != nil {
+		return out, err
+	}
+	body, err := testBody(x.now)
+	if err != nil {
+		return out, err
+	}
+	out.URL = presentURL(receiver)
+	if err := c.note(x, "callback.verify", owner, "to "+out.URL); err != nil {
+		return out, err
+	}
+	answers, err := c.deps.Challenge(x.request.Context(), owner, receiver, body)
+	if err != nil {
+		return out, err
+	}
+	out.Verifies, out.Signed = answers.Verifies(), tried(answers.Signed)
+	if answers.Signed.Outcome == callback.Delivered {
+		out.Forged = new(tried(answers.Forged))
+	}
+	if out.Verifies {
+		err = c.note(x, adminapi.ActionVerified, owner, "by "+out.URL)
+	}
+	return out, err
+}
+
+func tried(a callback.Attempt) adminapi.Tried {
+	return adminapi.Tried{Status: a.Status, Fault: a.Error, Answer: a.Answer}
+}
+
+// receiverOf is whose test callback is sent where: to the default URL unless another is given.
+func (c *Console) receiverOf(x *call, order adminapi.TestOrder) (owner movement.Owner, receiver string, err error) {
+	mode, err := parseMode(order.Mode)
+	if err != nil {
+		return owner, "", err
+	}
+	account, err := c.account(x)
+	if err != nil {
+		return owner, "", err
+	}
+	receiver = cmp.Or(order.URL, account.CallbackURL(mode))
+	if receiver == "" {
+		return owner, "", fault.Invalid("url", "is required, because the merchant has no default URL in this mode")
+	}
+	return movement.Owner{MerchantID: string(account.ID()), Mode: string(mode)}, receiver, c.checkURL(receiver)
+}
+
+const testEvent = "callback.test"
+
+func testBody(now time.Time) ([]byte, error) {
 	type data struct {
 		Timestamp string `json:"timestamp"`
 	}
 	return json.Marshal(struct {
 		Event string `json:"event"`
 		Data  data   `json:"data"`
-	}{event, data{now.UTC().Format(time.RFC3339)}})
+	}{testEvent, data{now.UTC().Format(time.RFC3339)}})
 }
 
 func (c *Console) checkURL(text string) error {

@@ -24,7 +24,7 @@ import (
 var mayChange = map[console.Role][]string{
 	console.RoleRead: nil,
 	console.RoleSupport: {
-		"POST /admin/merchants/{merchant}/callbacks/resend", "POST /admin/merchants/{merchant}/callbacks/test", "POST /admin/movements/{movement}/play",
+		"POST /admin/merchants/{merchant}/callbacks/resend", "POST /admin/merchants/{merchant}/callbacks/test", "POST /admin/merchants/{merchant}/callbacks/verify", "POST /admin/movements/{movement}/play",
 		"POST /admin/pauses", "POST /admin/pauses/end", "POST /admin/merchants/{merchant}/keys/{key}/revoke", "POST /admin/exceptions/resolve",
 	},
 	console.RoleFinance: {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
@@ -15,6 +16,7 @@ type callbackCommands struct {
 	Show   callbackShow   `cmd:"" help:"Show a callback with its body and every attempt."`
 	Resend callbackResend `cmd:"" help:"Send callbacks again: one, those of a span of time, or those that failed."`
 	Test   callbackTest   `cmd:"" help:"Send a test callback."`
+	Verify callbackVerify `cmd:"" help:"Find out whether a receiver verifies signatures: send it a test callback, and one that is forged."`
 	URL    callbackURL    `cmd:"" name:"url" help:"Set the default callback URL, for requests that name none."`
 	Secret callbackSecret `cmd:"" help:"Rotate the secret that callbacks are signed with."`
 }
@@ -100,6 +102,28 @@ func (c *callbackTest) Run(ctx context.Context, p *program, admin *adminapi.Clie
 		return err
 	}
 	return p.show(sent, []string{"event_id", sent.EventID}, []string{"url", sent.URL})
+}
+
+type callbackVerify struct{ adminapi.TestOrder }
+
+// Run prints how the receiver answered; one that does not verify is refused.
+func (c *callbackVerify) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	found, err := adminapi.VerifyCallback.Call(ctx, admin, c.TestOrder)
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"url", found.URL}, {"verifies", strconv.FormatBool(found.Verifies)}, {"signed", answered(found.Signed)}}
+	if found.Forged != nil {
+		rows = append(rows, []string{"forged", answered(*found.Forged)})
+	}
+	if err := p.show(found, rows...); err != nil || found.Verifies {
+		return err
+	}
+	return errors.New("the receiver does not verify signatures: it must take what is signed with a 2xx, and refuse what is forged with a 4xx")
+}
+
+func answered(t adminapi.Tried) string {
+	return strings.TrimSpace(strconv.Itoa(t.Status) + " " + t.Fault + " " + strconv.Quote(t.Answer))
 }
 
 type callbackURL struct {

@@ -212,6 +212,10 @@ var adminCommands = map[string]adminCommand{
 		method: "POST", path: "/admin/merchants/mer_1/callbacks/test", body: `{"mode":"test","url":"https://shop.example.com/cb"}`,
 		prints: "event_id  e1\n",
 	},
+	"callback verify": {
+		args: `callback verify|mer_1|--mode|test`, answer: `{"url":"https://shop.example.com/cb","verifies":true,"signed":{"status":204},"forged":{"status":401,"answer":"no"}}`,
+		method: "POST", path: "/admin/merchants/mer_1/callbacks/verify", body: `{"mode":"test"}`, prints: "forged    401  \"no\"\n",
+	},
 	"callback url": {
 		args: `callback url|mer_1|https://shop.example.com/cb|--mode|live`, answer: `{"mode":"live","url":"https://shop.example.com/cb","rotation":"none"}`,
 		method: "PUT", path: "/admin/merchants/mer_1/callbacks/url", body: `{"mode":"live","url":"https://shop.example.com/cb"}`,

@@ -1,0 +1,43 @@
+package callback
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+)
+
+// Challenge is how a receiver answered two events at once: one that is signed as every other, and
+// one that somebody else has signed.
+type Challenge struct{ Signed, Forged Attempt }
+
+// Verifies tells whether the receiver knows them apart: that it takes the first, and refuses the
+// second by an answer of its own.
+func (c Challenge) Verifies() bool {
+	return c.Signed.Outcome == Delivered && c.Forged.Status >= http.StatusBadRequest && c.Forged.Status < http.StatusInternalServerError
+}
+
+// Challenge asks a receiver whether it verifies signatures. Nothing of it is kept or sent again.
+func (d *Dispatcher) Challenge(ctx context.Context, owner movement.Owner, receiver string, body []byte) (Challenge, error) {
+	secrets, err := d.Secrets(ctx, owner)
+	if err != nil {
+		return Challenge{}, err
+	}
+	message := func() Message { return Message{ID: uuid.NewString(), Sequence: 1, URL: receiver, Body: body} }
+	c := Challenge{Signed: d.Send(ctx, message(), secrets)}
+	if c.Signed.Outcome == Delivered {
+		c.Forged = d.Send(ctx, message(), Secrets{Current: stranger()})
+	}
+	return c, nil
+}
+
+// stranger is a secret that no merchant has.
+func stranger() Secret {
+	key := make([]byte, 2*secretMinBytes)
+	_, _ = rand.Read(key) // never fails
+	return Secret(secretPrefix + base64.StdEncoding.EncodeToString(key))
+}
