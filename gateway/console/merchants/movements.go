@@ -254,7 +254,7 @@ func (c *Console) overview(r *room) error {
 	if err != nil {
 		return err
 	}
-	shown := map[string]any{"Room": r, "Quotas": quotas, "API": c.config.APIURL}
+	shown := map[string]any{"Room": r, "Quotas": quotas, "API": c.config.APIURL, "Codes": codes, "Code": codeOf(r).Name}
 	if r.Member.Role.May(tenants.MayMoney) {
 		balance, err := adminapi.ShowBalance.Call(ctx, r.admin, adminapi.BalanceQuery{Merchant: r.id(), Mode: string(r.Mode)})
 		if err != nil {
@@ -268,6 +268,13 @@ func (c *Console) overview(r *room) error {
 			return err
 		}
 		shown[name] = page.AtMost(len(callbacks), pageOf)
+	}
+	merchant, err := adminapi.ShowMerchant.Call(ctx, r.admin, adminapi.MerchantID{Merchant: r.id()})
+	if err != nil {
+		return err
+	}
+	if shown["Steps"], err = c.steps(r, merchant); err != nil {
+		return err
 	}
 	latest := []listed{}
 	for _, kind := range movement.Kinds() {

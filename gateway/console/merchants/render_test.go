@@ -45,6 +45,7 @@ var answers = []struct {
 	{`GET /admin/merchants/[^/]+/callbacks`, []adminapi.Callback{}},
 	{`GET /admin/merchants/[^/]+/callbacks/[^/]+`, adminapi.Callback{}},
 	{`POST /admin/merchants/[^/]+/callbacks/secret`, adminapi.ChangedSecret{}},
+	{`POST /admin/merchants/[^/]+/callbacks/verify`, adminapi.VerifiedCallback{}},
 	{`GET /admin/merchants/[^/]+/requests`, adminapi.Requests{}},
 	{`GET /admin/merchants/[^/]+/refusals`, adminapi.Refusals{}},
 	{`GET /admin/merchants/[^/]+/find`, adminapi.FindResult{}},
@@ -155,7 +156,7 @@ func TestScriptsAreShownAsText(t *testing.T) {
 		path = strings.NewReplacer("{$}", "", "{movement}", of.ID.String(), "{provider}", "bank", "{event}", "one", "{key}", "one", "{decision}", "one").Replace(path)
 		see(method, path)
 	}
-	for _, path := range []string{"/keys", "/callbacks/secret"} { // what is shown once
+	for _, path := range []string{"/keys", "/callbacks/secret", "/callbacks/verify"} { // what is shown once
 		see(http.MethodPost, path)
 	}
 }

@@ -227,6 +227,7 @@ func (c *Console) routes() []route {
 		{"GET /callbacks/{event}", tenants.MayLook, c.callback, false},
 		{"POST /callbacks/{event}/resend", tenants.MayCallback, c.resend, false},
 		{"POST /callbacks/test", tenants.MayCallback, c.testCallback, false},
+		{"POST /callbacks/verify", tenants.MayCallback, c.verifyCallback, false},
 		{"POST /callbacks/url", tenants.MayCallback, c.setURL, true},
 		{"POST /callbacks/secret", tenants.MayCallback, c.changeSecret, true},
 		{"GET /keys", tenants.MayKeys, c.keys, false},
