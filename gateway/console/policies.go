@@ -37,7 +37,7 @@ func (c *Console) pushPolicy(x *call, wanted adminapi.NewPolicy) (out adminapi.P
 	if err != nil {
 		return out, policyFault(err)
 	}
-	document := c.policyDocument(v)
+	document := c.policyDocument(v, nil)
 	document.Existed = !pushed
 	return document, nil
 }
@@ -96,12 +96,7 @@ func (c *Console) listPolicies(x *call, _ adminapi.None) ([]adminapi.PolicyVersi
 	}
 	list := make([]adminapi.PolicyVersion, len(versions))
 	for i, v := range versions {
-		list[i] = c.policyDocument(v)
-		for _, r := range live {
-			if r.Policy == v.Version {
-				list[i].Replicas++
-			}
-		}
+		list[i] = c.policyDocument(v, live)
 	}
 	return list, nil
 }
@@ -115,7 +110,11 @@ func (c *Console) showPolicy(x *call, wanted adminapi.PolicyName) (out adminapi.
 	if err != nil {
 		return out, policyFault(err)
 	}
-	document := c.policyDocument(v)
+	live, err := c.deps.Policies.LiveReplicas(x.request.Context(), x.now)
+	if err != nil {
+		return out, err
+	}
+	document := c.policyDocument(v, live)
 	document.Files = map[string]string{}
 	for name, content := range v.Source {
 		document.Files[name] = string(content)
@@ -255,10 +254,16 @@ func replicaState(r store.Replica, now time.Time) string {
 	return "silent"
 }
 
-func (c *Console) policyDocument(v store.PolicyVersion) adminapi.PolicyVersion {
+func (c *Console) policyDocument(v store.PolicyVersion, live []store.Replica) adminapi.PolicyVersion {
+	running := 0
+	for _, r := range live {
+		if r.Policy == v.Version {
+			running++
+		}
+	}
 	return adminapi.PolicyVersion{
 		Version: string(v.Version), Number: v.Number, State: string(v.State), StateAt: v.StateAt, Author: v.Author, Message: v.Message,
-		Forced: v.Forced, Predecessor: string(v.Predecessor), PushedAt: v.PushedAt, Findings: append([]policy.Finding{}, v.Findings...),
+		Replicas: running, Forced: v.Forced, Predecessor: string(v.Predecessor), PushedAt: v.PushedAt, Findings: append([]policy.Finding{}, v.Findings...),
 		Unsigned: c.deps.Publisher.Vault.VerifyPolicy(v.MAC, v.Digest()) != nil,
 	}
 }

@@ -105,6 +105,9 @@ func TestPolicies(t *testing.T) {
 	if err != nil || shown.Version != v.Version || len(shown.Files) != len(policy.Default()) || shown.Files["data.json"] != push.Files["data.json"] {
 		t.Errorf("%d files of %s, %v", len(shown.Files), shown.Version, err)
 	}
+	if before, err := adminapi.ShowPolicy.Call(t.Context(), w, adminapi.PolicyName{Version: first}); err != nil || before.Replicas != 1 || shown.Replicas != 0 {
+		t.Errorf("%d replicas run %s and %d %s, %v", before.Replicas, first, shown.Replicas, shown.Version, err)
+	}
 	diff, err := adminapi.DiffPolicies.Call(t.Context(), w, adminapi.PolicyPair{A: first[:8], B: "active"})
 	if err != nil || diff.A != first || diff.B != v.Version || len(diff.Files) != 1 || !strings.HasPrefix(diff.Files["data.json"], "@@ -1,") {
 		t.Errorf("%+v, %v", diff, err)
