@@ -42,7 +42,7 @@ type Impact struct {
 	Decisions    int64       `json:"decisions"`
 	NewlyDenied  int64       `json:"newly_denied"`
 	NewlyAllowed int64       `json:"newly_allowed"`
-	Rupiah       int64       `json:"rupiah"`
+	Rupiah       int64       `json:"rupiah"` // of live requests alone
 	Unknown      int64       `json:"unknown"`
 	Rows         []ImpactRow `json:"rows"`
 }

@@ -103,7 +103,7 @@ type Report struct {
 	Decisions    int64  `json:"decisions"`
 	NewlyDenied  int64  `json:"newly_denied"`
 	NewlyAllowed int64  `json:"newly_allowed"`
-	Rupiah       int64  `json:"rupiah"`
+	Rupiah       int64  `json:"rupiah"` // of live requests alone: test ones move no money
 	Unknown      int64  `json:"unknown"`
 	Rows         []Row  `json:"rows"`
 }
@@ -228,7 +228,9 @@ func (s *simulation) report() Report {
 		row.Merchant, row.Mode, row.Operation, row.Rule = key.merchant, decision.ModeOf(key.live), key.operation, key.rule
 		r.NewlyDenied += row.NewlyDenied
 		r.NewlyAllowed += row.NewlyAllowed
-		r.Rupiah += row.Rupiah
+		if key.live {
+			r.Rupiah += row.Rupiah
+		}
 		r.Unknown += row.Unknown
 		r.Rows = append(r.Rows, *row)
 	}
