@@ -137,7 +137,8 @@ func (p *pages) fragment(w io.Writer, code, name string, data any) error {
 }
 
 // functions are what templates call: t for a text, with arguments as in Sprintf, rupiah for
-// an amount and number for a count, of any integer type, and when for a time.
+// an amount and number for a count, of any integer type, when for a time, and zone for
+// that of all times.
 func (p *pages) functions(code string) template.FuncMap {
 	return template.FuncMap{
 		"t":      func(english any, values ...any) string { return text.In(code, fmt.Sprint(english), values...) }, // which may be of a type of its own
@@ -146,6 +147,7 @@ func (p *pages) functions(code string) template.FuncMap {
 			return strings.TrimPrefix(signed(reflect.Indirect(reflect.ValueOf(n)).Int()), "Rp")
 		},
 		"when":      func(at any) template.HTML { return p.when(code, at) },
+		"zone":      func() string { return time.Now().In(p.location).Format("MST (UTC-07:00)") },
 		"languages": func() []text.Language { return text.Languages },
 	}
 }
@@ -158,7 +160,7 @@ func signed(a int64) string {
 	return money.Amount(a).Format()
 }
 
-// when writes a time for people, and for programs beside it.
+// when writes a time for people, and for programs beside it. The layout names the zone, once.
 func (p *pages) when(code string, at any) template.HTML {
 	var moment time.Time
 	switch a := at.(type) {
@@ -173,6 +175,6 @@ func (p *pages) when(code string, at any) template.HTML {
 		return "\u2013"
 	}
 	local := moment.In(p.location)
-	shown := text.Day(code, local) + local.Format(", 15:04:05\u00a0MST")
-	return template.HTML(`<time datetime="` + moment.UTC().Format(time.RFC3339Nano) + `">` + template.HTMLEscapeString(shown) + `</time>`) //nolint:gosec // of a time alone
+	shown := text.Day(code, local) + local.Format(", 15:04:05")
+	return template.HTML(`<time datetime="` + moment.UTC().Format(time.RFC3339Nano) + `">` + shown + `</time>`) //nolint:gosec // of a time alone
 }

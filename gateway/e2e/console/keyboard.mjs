@@ -167,6 +167,13 @@ await story(async (somebody) => {
   await again();
   check(!(await desk.isVisible("#stale")), "a page that has renewed itself says that it is of before");
 
+  // A link that reaches no gateway says so.
+  await desk.route("**/audit", (route) => route.abort("connectionrefused"));
+  await desk.click(".side a[href='/audit']");
+  await desk.waitForSelector("#problem .warning");
+  await operator.seen("operators-unreached");
+  await desk.unroute("**/audit");
+
   // Who follows another link before the first one's page comes is led by the last.
   await desk.setViewportSize({ width: 1280, height: 800 });
   let answer;

@@ -48,6 +48,15 @@ document.addEventListener("htmx:afterRequest", ({ detail }) => {
   const stale = document.getElementById("stale");
   if (stale && !detail.boosted) stale.hidden = detail.xhr.status >= 200 && detail.xhr.status < 400;
 });
+// A link or form that reaches nothing says so; a page's part that can't renew itself has said so above.
+for (const failed of ["htmx:sendError", "htmx:timeout"]) {
+  document.addEventListener(failed, ({ detail }) => {
+    const problem = document.getElementById("problem");
+    if (!problem || (detail.boosted && detail.xhr !== coming) || (!detail.boosted && detail.requestConfig.verb === "get")) return;
+    problem.replaceChildren(document.getElementById("unreached").content.cloneNode(true));
+    problem.scrollIntoView({ block: "center" });
+  });
+}
 // And it leaves its reader where they are, by keyboard and in wide tables.
 const stop = "a[href], button, input, select, textarea, summary, [tabindex='0']";
 const alike = (part, one) => [...part.querySelectorAll(stop)].filter((other) => other.tagName === one.tagName && other.getAttribute("href") === one.getAttribute("href"));
