@@ -248,13 +248,15 @@ func BodyOf(request json.RawMessage, path string) json.RawMessage {
 
 // Listing says which movements of a merchant to list: those of a kind and some states
 // that were created from Since until before Before and whose reference begins with a
-// prefix, the newest first, after one of them (zero for the first).
+// prefix, the newest first, after one of them (zero for the first). A search ("" for all)
+// is a part of a reference, or an amount, a provider's reference or a payer's mail.
 type Listing struct {
 	Owner         Owner
 	Kind          manifest.Kind
 	States        []State
 	Since, Before time.Time
 	Prefix        string
+	Search        string
 	After         Movement
 	Most          int
 }

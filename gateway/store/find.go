@@ -13,20 +13,58 @@ import (
 
 // Movements lists a merchant's movements, the newest first.
 func (s *Store) Movements(ctx context.Context, l movement.Listing) ([]movement.Movement, error) {
-	states, ends := make([]string, len(l.States)), make([]string, len(l.States))
-	for i, state := range l.States {
-		states[i], ends[i] = string(state.Of()), state.End()
-	}
+	states, ends := statesOf(l)
+	amount, mail := l.Sought()
 	after := l.After.CreatedAt
 	if after.IsZero() {
 		after = forever
 	}
 	rows, err := s.queries.ListMovements(ctx, dbsqlc.ListMovementsParams{
 		MerchantID: l.Owner.MerchantID, Mode: l.Owner.Mode, Kind: string(l.Kind), States: states, Ends: ends,
-		Since: micro(l.Since), Before: micro(l.Before), Prefix: l.Prefix,
+		Since: micro(l.Since), Before: micro(l.Before), Prefix: l.Prefix, Search: l.Search, Amount: amount, Mail: mail,
 		AfterAt: micro(after), After: uuid.UUID(l.After.ID), Most: int32(l.Most), //nolint:gosec // a page
 	})
 	return movementsFromRows(rows, err)
+}
+
+// statesOf are a listing's states as its index has them.
+func statesOf(l movement.Listing) (states, ends []string) {
+	for _, state := range l.States {
+		states, ends = append(states, string(state.Of())), append(ends, state.End())
+	}
+	return states, ends
+}
+
+// Figures tells a listing in numbers, by spans of which each ends where the next begins.
+// It reads at most so many movements.
+func (s *Store) Figures(ctx context.Context, l movement.Listing, spans []time.Time) (f movement.Figures, err error) {
+	states, ends := statesOf(l)
+	amount, mail := l.Sought()
+	p := dbsqlc.MovementFiguresParams{
+		MerchantID: l.Owner.MerchantID, Mode: l.Owner.Mode, Kind: string(l.Kind), States: states, Ends: ends,
+		Search: l.Search, Amount: amount, Mail: mail, Most: int32(l.Most) + 1, //nolint:gosec // a bound
+	}
+	for i := range spans[:len(spans)-1] {
+		p.Spans, p.Since, p.Before = append(p.Spans, int32(i)), append(p.Since, micro(spans[i])), append(p.Before, micro(spans[i+1])) //nolint:gosec // an index
+	}
+	rows, err := s.queries.MovementFigures(ctx, p)
+	var read int64
+	for _, row := range rows {
+		if row.State == "" {
+			f.Waits = append(f.Waits, movement.Wait{Span: int(row.Span), N: row.N, Median: row.Median, Most: row.Slow})
+			continue
+		}
+		state := movement.State(row.State)
+		if row.Ended != "" {
+			state = movement.State(row.Ended)
+		}
+		f.Counts = append(f.Counts, movement.Count{Span: int(row.Span), State: state, Channel: row.Channel, N: row.N, Amount: row.Amount})
+		read += row.N
+	}
+	if read > int64(l.Most) {
+		return movement.Figures{TooMany: true}, nil
+	}
+	return f.Sorted(), wrap("movements' figures", err)
 }
 
 // MovementsByReference finds movements by the reference that their merchants gave

@@ -120,7 +120,8 @@ func planned() []struct {
 	dead.State = movement.CallbackDead
 	waiting.State = movement.CallbackWaiting
 	list := movement.Listing{Owner: busy, Kind: manifest.Payment, States: states, Before: plansEnd, Most: 100}
-	failed, after := list, list
+	failed, after, searched := list, list, list
+	searched.Since, searched.Search = hour, fmt.Sprint("prov-", *planRows-100)
 	failed.States = []movement.State{movement.Failed}
 	paidOut := movement.Movement{Key: movement.Key{Owner: busy}, Provider: "provider", ConnectionAccount: "account", Amount: 10_004}
 	paidOut.CreatedAt = hour.Add(paidOut.CreatedAt.Sub(paidOut.OthersLike().Since))
@@ -177,6 +178,17 @@ func planned() []struct {
 		{"movements of a merchant, a later page", 500, 700, counted(func(ctx context.Context, s *Store) ([]movement.Movement, error) {
 			return s.Movements(ctx, after)
 		})},
+		{"a search for one, in an hour", 1800, 4000, counted(func(ctx context.Context, s *Store) ([]movement.Movement, error) {
+			return s.Movements(ctx, searched)
+		})},
+		{"figures of an hour", 1800, 4000, func(ctx context.Context, s *Store) (int, error) {
+			_, err := s.Figures(ctx, list, []time.Time{hour, plansEnd})
+			return 1, err
+		}},
+		{"figures of too many", 1800, 4000, func(ctx context.Context, s *Store) (int, error) {
+			_, err := s.Figures(ctx, list, []time.Time{{}, hour, plansEnd})
+			return 1, err
+		}},
 		{"open sales of an account", 50, 100, counted(func(ctx context.Context, s *Store) ([]movement.Candidate, error) {
 			return s.OpenSales(ctx, account, movement.Candidate{}, 100)
 		})},

@@ -55,11 +55,14 @@ JOIN (
             AND l.created_at >= $6::TIMESTAMPTZ AND l.created_at < $7::TIMESTAMPTZ
             AND (l.created_at, l.id) < ($8::TIMESTAMPTZ, $9::UUID)
             AND ($10::TEXT = '' OR left(l.reference, length($10::TEXT)) = $10::TEXT)
+            AND ($11::TEXT = '' OR l.amount = $12::INT8 OR l.provider_reference = $11::TEXT
+                OR l.fingerprint = '' AND strpos(l.reference, $11::TEXT) > 0
+                OR $13::TEXT <> '' AND strpos(lower(l.request), $13::TEXT) > 0)
         ORDER BY l.created_at DESC, l.id DESC
-        LIMIT $11
+        LIMIT $14
     ) AS found
     ORDER BY found.created_at DESC, found.id DESC
-    LIMIT $11
+    LIMIT $14
 ) AS listed ON listed.id = m.id
 ORDER BY m.created_at DESC, m.id DESC
 `
@@ -75,6 +78,9 @@ type ListMovementsParams struct {
 	AfterAt    time.Time
 	After      uuid.UUID
 	Prefix     string
+	Search     string
+	Amount     int64
+	Mail       string
 	Most       int32
 }
 
@@ -96,6 +102,9 @@ func (q *Queries) ListMovements(ctx context.Context, arg ListMovementsParams) ([
 		arg.AfterAt,
 		arg.After,
 		arg.Prefix,
+		arg.Search,
+		arg.Amount,
+		arg.Mail,
 		arg.Most,
 	)
 	if err != nil {
@@ -155,6 +164,102 @@ func (q *Queries) ListMovements(ctx context.Context, arg ListMovementsParams) ([
 			&i.Movement.Ended,
 			&i.Movement.Returns,
 			&i.Movement.PaidAmount,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const movementFigures = `-- name: MovementFigures :many
+WITH found AS (
+    SELECT d.span, s.state, s.ended, l.channel, l.amount,
+        CASE WHEN s.ended = 'succeeded' THEN GREATEST(floor(EXTRACT(EPOCH FROM l.paid_at - l.created_at)), 0)::INT8 END AS seconds
+    FROM (SELECT unnest($1::INT4[]) AS span, unnest($2::TIMESTAMPTZ[]) AS since, unnest($3::TIMESTAMPTZ[]) AS before) AS d
+    CROSS JOIN (SELECT unnest($4::TEXT[]) AS state, unnest($5::TEXT[]) AS ended) AS s
+    CROSS JOIN LATERAL (
+        SELECT m.channel, m.amount, m.paid_at, m.created_at FROM movements AS m
+        WHERE m.merchant_id = $6::TEXT AND m.mode = $7::TEXT AND m.kind = $8::TEXT AND m.ended = s.ended AND m.state = s.state
+            AND m.created_at >= d.since AND m.created_at < d.before
+            AND ($9::TEXT = '' OR m.amount = $10::INT8 OR m.provider_reference = $9::TEXT
+                OR m.fingerprint = '' AND strpos(m.reference, $9::TEXT) > 0
+                OR $11::TEXT <> '' AND strpos(lower(m.request), $11::TEXT) > 0)
+        ORDER BY m.created_at DESC, m.id DESC
+        LIMIT $12
+    ) AS l
+    LIMIT $12
+)
+SELECT span::INT4, state::TEXT, ended::TEXT, channel::TEXT, count(*) AS n, sum(amount)::INT8 AS amount, 0::INT8 AS median, 0::INT8 AS slow
+FROM found GROUP BY span, state, ended, channel
+UNION ALL
+SELECT span, '', '', '', count(*), 0, percentile_disc(0.5) WITHIN GROUP (ORDER BY seconds), percentile_disc(0.95) WITHIN GROUP (ORDER BY seconds)
+FROM found WHERE seconds IS NOT NULL GROUP BY span
+`
+
+type MovementFiguresParams struct {
+	Spans      []int32
+	Since      []time.Time
+	Before     []time.Time
+	States     []string
+	Ends       []string
+	MerchantID string
+	Mode       string
+	Kind       string
+	Search     string
+	Amount     int64
+	Mail       string
+	Most       int32
+}
+
+type MovementFiguresRow struct {
+	Span    int32
+	State   string
+	Ended   string
+	Channel string
+	N       int64
+	Amount  int64
+	Median  int64
+	Slow    int64
+}
+
+// A listing in numbers, by spans: a row for each state and channel, and one without a state
+// for how long those took that were paid. It reads by the index of the list, at most so
+// many rows in all: who gets that many has to ask for less.
+func (q *Queries) MovementFigures(ctx context.Context, arg MovementFiguresParams) ([]MovementFiguresRow, error) {
+	rows, err := q.db.Query(ctx, movementFigures,
+		arg.Spans,
+		arg.Since,
+		arg.Before,
+		arg.States,
+		arg.Ends,
+		arg.MerchantID,
+		arg.Mode,
+		arg.Kind,
+		arg.Search,
+		arg.Amount,
+		arg.Mail,
+		arg.Most,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []MovementFiguresRow
+	for rows.Next() {
+		var i MovementFiguresRow
+		if err := rows.Scan(
+			&i.Span,
+			&i.State,
+			&i.Ended,
+			&i.Channel,
+			&i.N,
+			&i.Amount,
+			&i.Median,
+			&i.Slow,
 		); err != nil {
 			return nil, err
 		}

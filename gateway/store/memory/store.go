@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -164,15 +163,35 @@ func (s *Store) Movements(_ context.Context, l movement.Listing) ([]movement.Mov
 		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), slices.Compare(b.ID[:], a.ID[:]))
 	}
 	listed := []movement.Movement{}
-	for key, row := range s.movements {
-		if key.Owner == l.Owner && key.Kind == l.Kind && slices.Contains(l.States, row.Listed()) && strings.HasPrefix(key.Reference, l.Prefix) &&
-			!row.CreatedAt.Before(micro(l.Since)) && row.CreatedAt.Before(micro(l.Before)) &&
-			(l.After.CreatedAt.IsZero() || newer(l.After, *row) < 0) {
+	l.Since, l.Before = micro(l.Since), micro(l.Before)
+	for _, row := range s.movements {
+		if l.Has(row) && (l.After.CreatedAt.IsZero() || newer(l.After, *row) < 0) {
 			listed = append(listed, unpolled(*row))
 		}
 	}
 	slices.SortFunc(listed, newer)
 	return listed[:min(l.Most, len(listed))], nil
+}
+
+// Figures tells a listing in numbers, by spans of which each ends where the next begins.
+func (s *Store) Figures(_ context.Context, l movement.Listing, spans []time.Time) (movement.Figures, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	spans = slices.Clone(spans)
+	for i := range spans {
+		spans[i] = micro(spans[i])
+	}
+	l.Since, l.Before = spans[0], spans[len(spans)-1]
+	var all []movement.Movement
+	for _, row := range s.movements {
+		if l.Has(row) {
+			all = append(all, *row)
+		}
+	}
+	if len(all) > l.Most {
+		return movement.Figures{TooMany: true}, nil
+	}
+	return l.Tell(spans, all), nil
 }
 
 // Due reads polls that are due, of each place in the queue the first ones, the oldest

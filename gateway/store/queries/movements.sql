@@ -31,6 +31,9 @@ JOIN (
             AND l.created_at >= @since::TIMESTAMPTZ AND l.created_at < @before::TIMESTAMPTZ
             AND (l.created_at, l.id) < (@after_at::TIMESTAMPTZ, @after::UUID)
             AND (@prefix::TEXT = '' OR left(l.reference, length(@prefix::TEXT)) = @prefix::TEXT)
+            AND (@search::TEXT = '' OR l.amount = @amount::INT8 OR l.provider_reference = @search::TEXT
+                OR l.fingerprint = '' AND strpos(l.reference, @search::TEXT) > 0
+                OR @mail::TEXT <> '' AND strpos(lower(l.request), @mail::TEXT) > 0)
         ORDER BY l.created_at DESC, l.id DESC
         LIMIT @most
     ) AS found
@@ -38,6 +41,33 @@ JOIN (
     LIMIT @most
 ) AS listed ON listed.id = m.id
 ORDER BY m.created_at DESC, m.id DESC;
+
+-- name: MovementFigures :many
+-- A listing in numbers, by spans: a row for each state and channel, and one without a state
+-- for how long those took that were paid. It reads by the index of the list, at most so
+-- many rows in all: who gets that many has to ask for less.
+WITH found AS (
+    SELECT d.span, s.state, s.ended, l.channel, l.amount,
+        CASE WHEN s.ended = 'succeeded' THEN GREATEST(floor(EXTRACT(EPOCH FROM l.paid_at - l.created_at)), 0)::INT8 END AS seconds
+    FROM (SELECT unnest(@spans::INT4[]) AS span, unnest(@since::TIMESTAMPTZ[]) AS since, unnest(@before::TIMESTAMPTZ[]) AS before) AS d
+    CROSS JOIN (SELECT unnest(@states::TEXT[]) AS state, unnest(@ends::TEXT[]) AS ended) AS s
+    CROSS JOIN LATERAL (
+        SELECT m.channel, m.amount, m.paid_at, m.created_at FROM movements AS m
+        WHERE m.merchant_id = @merchant_id::TEXT AND m.mode = @mode::TEXT AND m.kind = @kind::TEXT AND m.ended = s.ended AND m.state = s.state
+            AND m.created_at >= d.since AND m.created_at < d.before
+            AND (@search::TEXT = '' OR m.amount = @amount::INT8 OR m.provider_reference = @search::TEXT
+                OR m.fingerprint = '' AND strpos(m.reference, @search::TEXT) > 0
+                OR @mail::TEXT <> '' AND strpos(lower(m.request), @mail::TEXT) > 0)
+        ORDER BY m.created_at DESC, m.id DESC
+        LIMIT @most
+    ) AS l
+    LIMIT @most
+)
+SELECT span::INT4, state::TEXT, ended::TEXT, channel::TEXT, count(*) AS n, sum(amount)::INT8 AS amount, 0::INT8 AS median, 0::INT8 AS slow
+FROM found GROUP BY span, state, ended, channel
+UNION ALL
+SELECT span, '', '', '', count(*), 0, percentile_disc(0.5) WITHIN GROUP (ORDER BY seconds), percentile_disc(0.95) WITHIN GROUP (ORDER BY seconds)
+FROM found WHERE seconds IS NOT NULL GROUP BY span;
 
 -- name: MovementsByReference :many
 -- Goes by the key, of each merchant: it costs more the more merchants there are, however

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"embed"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -139,6 +141,46 @@ var stories = map[string]func(w *side){
 		w.reserve(draft{kind: manifest.Transfer, reference: 5, amount: 1000, ceiling: 2500, second: 20})
 		factOf(says(movement.SaysNotSent, movement.FromCall, 30)).on(w, 1)
 		factOf(says(movement.SaysSucceeded, movement.FromNotification, 31)).on(w, len(w.seen)-1) // against all proof: it counts again
+	},
+	"movements are searched and counted": func(w *side) {
+		for n, mail := range []string{"budi@shop.example", "Budi@Shop.example", "50%_@shop.example", "", "siti@shop.example", ""} {
+			d := draft{kind: manifest.Payment, reference: n + 9, amount: money.Amount(1000 + 24_000*(n%2)), second: 100 * n}
+			m := w.draft(d)
+			if n == 5 {
+				m.Reference = "A_50%\\INV"
+			}
+			m.Request = json.RawMessage(`{"body":{"description":"\"payer_email\":\"siti@shop.example\"","payer_email":"` + mail + `"},"path":"/operation"}`)
+			w.reserveAs(d, m)
+		}
+		for place, second := range []int{60, 130, 500, 301} { // as long as it takes to pay: a minute, half of one, five and a second
+			paid := says(movement.SaysSucceeded, movement.FromNotification, second)
+			paid.At, paid.ProviderReference = at(second), fmt.Sprintf("PROV-%d", place)
+			paid.Channel = []string{"qris", "va", "qris", ""}[place]
+			factOf(paid).on(w, place)
+		}
+		factOf(says(movement.SaysAccepted, movement.FromCall, 402)).on(w, 4)
+		w.reserve(draft{kind: manifest.Transfer, reference: 9, amount: 1000, unnamed: true})
+		w.reserve(draft{kind: manifest.Payment, merchant: 1, reference: 9, amount: 1000})
+		payments, _ := movement.RulesOf(manifest.Payment)
+		l := movement.Listing{Owner: w.owners[0], Kind: manifest.Payment, States: append(payments.Listed(""), movement.Submitting), Before: at(1000), Most: 10}
+		for _, search := range []string{"", "r1", "R1", "_", "50%", "%", `\`, "1000", "1.000", "Rp25.000", "Rp 25.000", "25", "1.0", "PROV-1", "PROV", "budi@shop.example", "BUDI@SHOP.EXAMPLE", "udi@shop.example", "siti@shop.example", "50%_@shop.example", "same-"} {
+			l.Search = search
+			found, err := w.Movements(w.ctx, l)
+			var references []string
+			for _, m := range found {
+				references = append(references, m.Reference)
+			}
+			figures, failed := w.Figures(w.ctx, l, []time.Time{at(0), at(150), at(350), at(1000)})
+			w.say(fmt.Sprintf("search %q", search), references, err, fmt.Sprintf("%+v", figures), failed)
+		}
+		l.Search, l.Kind = "same-", manifest.Transfer
+		found, err := w.Movements(w.ctx, l)
+		w.say("a fingerprint is no reference", found, err)
+		l.Search, l.Kind = "", manifest.Payment
+		for _, l.Most = range []int{6, 5} {
+			figures, err := w.Figures(w.ctx, l, []time.Time{at(0), at(1000)})
+			w.say(fmt.Sprintf("of at most %d", l.Most), fmt.Sprintf("%+v", figures), err)
+		}
 	},
 	"unnamed transfers are found by their fingerprint": func(w *side) {
 		for reference := range 3 {

@@ -66,6 +66,7 @@ type Reads interface {
 	LastEqual(ctx context.Context, owner movement.Owner, kind manifest.Kind, fingerprint string) (movement.Movement, error)
 	PaidOut(ctx context.Context, m movement.Movement, most int) ([]movement.Movement, error)
 	Movements(ctx context.Context, l movement.Listing) ([]movement.Movement, error)
+	Figures(ctx context.Context, l movement.Listing, spans []time.Time) (movement.Figures, error)
 	MovementsByID(ctx context.Context, ids []movement.ID) ([]movement.Movement, error)
 	Due(ctx context.Context, scan movement.DueScan) ([]movement.DuePoll, error)
 	Balance(ctx context.Context, owner movement.Owner) (ledger.Balance, error)
