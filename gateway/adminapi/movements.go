@@ -84,6 +84,74 @@ type Posting struct {
 	Deposit   Rupiah    `json:"deposit"`
 }
 
+// MovementFilter says which movements of a merchant and a kind to list.
+type MovementFilter struct {
+	Merchant string    `path:"merchant" arg:"" help:"The merchant's id."`
+	Mode     string    `query:"mode" required:"" enum:"live,test" help:"live or test."`
+	Kind     string    `query:"kind" required:"" enum:"payment,collection,order,refund,transfer" help:"payment, collection, order, refund or transfer."`
+	Status   string    `query:"status" help:"Only those of which the merchant reads this, such as PAID."`
+	Search   string    `query:"search" help:"A part of the reference, or the amount, the provider's reference or the payer's mail. A whole reference or id is found however old it is, anything else in 31 days."`
+	Since    time.Time `query:"since" placeholder:"TIME" help:"Only those made from this time on, such as 2026-01-02T03:04:05Z."`
+	Until    time.Time `query:"until" placeholder:"TIME" help:"Only those made before this time."`
+	After    string    `query:"after" kong:"-"` // the next of the page before
+	Limit    int       `query:"limit" default:"100" help:"At most so many (${default}, 1000 at most)."`
+}
+
+// MovementList is a page of a list, the newest movement first. Next is the after of the
+// following page, or "" on the last one.
+type MovementList struct {
+	Movements []MovementLine `json:"movements"`
+	Next      string         `json:"next,omitempty"`
+}
+
+// MovementLine is a movement in a list. Status is what its merchant reads in answers and
+// callbacks; State is the gateway's.
+type MovementLine struct {
+	CreatedAt         time.Time    `json:"created_at" column:"CREATED"`
+	ID                string       `json:"id" column:"ID"`
+	Reference         string       `json:"reference,omitempty" column:"REFERENCE" quoted:""` // left out where the merchant gave none
+	Status            string       `json:"status" column:"STATUS"`
+	State             string       `json:"state"` // returned where nothing of a success is left
+	Amount            money.Amount `json:"amount" column:"AMOUNT"`
+	Channel           string       `json:"channel,omitempty" column:"CHANNEL" otherwise:"-"`
+	Provider          string       `json:"provider"`
+	ProviderReference string       `json:"provider_reference,omitempty"`
+	PaidAt            *time.Time   `json:"paid_at,omitempty"`
+}
+
+// FigureFilter says what to count, and whether by days, of which there may be 31.
+type FigureFilter struct {
+	MovementFilter
+
+	By string `query:"by"` // day, or "" for all at once
+}
+
+// Figures are a list in numbers. TooMany: the list has more than 50000 movements, so none
+// are told; a shorter time has fewer.
+type Figures struct {
+	TooMany bool         `json:"too_many,omitempty"`
+	Spans   []FigureSpan `json:"spans"` // the oldest first
+}
+
+// FigureSpan is what was made in a day, or in all of a list's time. Paid are those of which
+// the time of their payment is known: half of them were paid within the median.
+type FigureSpan struct {
+	From          time.Time     `json:"from"`
+	Counts        []FigureCount `json:"counts"`
+	Paid          int64         `json:"paid"`
+	MedianSeconds int64         `json:"median_seconds"`
+	P95Seconds    int64         `json:"p95_seconds"`
+}
+
+// FigureCount is how many stand in a status and were paid by a channel, and the sum of
+// their amounts.
+type FigureCount struct {
+	Status  string `json:"status"`
+	Channel string `json:"channel"`
+	Count   int64  `json:"count"`
+	Amount  int64  `json:"amount"`
+}
+
 // NewOverride says how an open movement ended, whose provider tells no end, or that an order is to be sent again. Alone needs no second operator up
 // to approval_above, and is reviewed afterwards.
 type NewOverride struct {
@@ -176,6 +244,8 @@ type Search struct {
 
 // The acts on movements. An override of more than one operator may claim alone waits for another one.
 var (
+	ListMovements    = Endpoint[MovementFilter, MovementList]{Act{Route: "GET /admin/merchants/{merchant}/movements", Takes: Read, Text: "List a merchant's movements of a kind, the newest first."}}
+	ShowFigures      = Endpoint[FigureFilter, Figures]{Act{Route: "GET /admin/merchants/{merchant}/figures", Takes: Read, Text: "Count a list of movements: by status and channel, and how long they took to be paid."}}
 	ShowMovement     = Endpoint[MovementID, Movement]{Act{Route: "GET /admin/movements/{movement}", Takes: Read, Text: "Show a movement by any id that belongs to it alone."}}
 	OverrideMovement = Endpoint[NewOverride, Overridden]{Act{Route: "POST /admin/movements/{movement}/override", Takes: MoveMoney, Text: "Say how an open movement ended."}}
 

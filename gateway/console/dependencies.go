@@ -73,6 +73,9 @@ type Pauses interface {
 // and providers in a span of time. The newest come first.
 type Movements interface {
 	MovementByID(ctx context.Context, id movement.ID) (movement.Movement, error)
+	MovementByKey(ctx context.Context, key movement.Key) (movement.Movement, error)
+	Movements(ctx context.Context, l movement.Listing) ([]movement.Movement, error)
+	Figures(ctx context.Context, l movement.Listing, spans []time.Time) (movement.Figures, error)
 	MovementsByReference(ctx context.Context, reference string, most int) ([]movement.Movement, error)
 	MovementsByOthersID(ctx context.Context, id string, since, before time.Time, most int) ([]movement.Movement, error)
 	History(ctx context.Context, id movement.ID) ([]movement.HistoryEntry, error)

@@ -246,14 +246,16 @@ func (r reading) AdjustmentsByReference(ctx context.Context, reference string, m
 	return r.Finder.AdjustmentsByReference(ctx, reference, most)
 }
 
+type movements = console.Movements
+
 // visiting counts how often the movements of all merchants are looked through.
 type visiting struct {
-	console.Movements
+	movements
 
 	visits *atomic.Int64
 }
 
 func (v visiting) MovementsByReference(ctx context.Context, reference string, most int) ([]movement.Movement, error) {
 	v.visits.Add(1)
-	return v.Movements.MovementsByReference(ctx, reference, most)
+	return v.movements.MovementsByReference(ctx, reference, most)
 }

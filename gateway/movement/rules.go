@@ -305,6 +305,17 @@ func (r Rules) Listed(word string) []State {
 	return states
 }
 
+// Statuses are the words that merchants read of what they list.
+func (r Rules) Statuses() []string {
+	var words []string
+	for _, s := range r.Listed("") {
+		if word := r.Words[s]; word != "" && !slices.Contains(words, word) {
+			words = append(words, word)
+		}
+	}
+	return words
+}
+
 // Word is what a merchant reads for a state.
 func (r Rules) Word(s State) string { return r.Words[s] }
 

@@ -12,8 +12,20 @@ import (
 )
 
 type movementCommands struct {
+	List     movementList     `cmd:"" help:"List a merchant's movements, or search them, the newest first."`
 	Show     movementShow     `cmd:"" help:"Show its request, answers, history, overrides, postings and callbacks."`
 	Override movementOverride `cmd:"" help:"Say how it ended, where the provider tells no end: two operators say the same, or one alone, which is reviewed."`
+}
+
+type movementList struct{ adminapi.MovementFilter }
+
+// Run prints the movements.
+func (c *movementList) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	list, err := adminapi.ListMovements.Call(ctx, admin, c.MovementFilter)
+	if err != nil {
+		return err
+	}
+	return p.show(list, table(list.Movements)...)
 }
 
 type movementShow struct{ adminapi.MovementID }
