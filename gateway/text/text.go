@@ -104,5 +104,10 @@ var months = map[string][12]string{
 
 // Day is the day of a time, in its own zone.
 func Day(code string, at time.Time) string {
-	return fmt.Sprintf("%d %s %d", at.Day(), months[code][at.Month()-1], at.Year())
+	return fmt.Sprintf("%s %d", ShortDay(code, at), at.Year())
+}
+
+// ShortDay is the day of a time without its year.
+func ShortDay(code string, at time.Time) string {
+	return fmt.Sprintf("%d %s", at.Day(), months[code][at.Month()-1])
 }

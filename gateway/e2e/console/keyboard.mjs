@@ -133,13 +133,13 @@ await story(async (somebody) => {
 
   // A page that renews itself keeps the focus where it is.
   await operator.page.goto(at("/traffic"));
-  const stop = "#traffic .scroll >> nth=1";
+  const stop = "#traffic > .scroll >> nth=1";
   await operator.page.waitForSelector(stop);
-  await to(operator, "#traffic .scroll");
-  await to(operator, "#traffic .scroll");
+  await to(operator, "#traffic > .scroll");
+  await to(operator, "#traffic > .scroll");
   await operator.page.evaluate(() => { document.activeElement.dataset.before = "yes"; });
   await operator.page.waitForSelector("[data-before]", { state: "detached" });
-  await operator.page.waitForFunction(() => document.activeElement.matches("#traffic .scroll") && document.activeElement === document.querySelectorAll("#traffic .scroll")[1]);
+  await operator.page.waitForFunction(() => document.activeElement.matches("#traffic > .scroll") && document.activeElement === document.querySelectorAll("#traffic > .scroll")[1]);
   check((await unseen(operator.page)) === "", "the focus can't be seen after the page renewed itself");
 
   // It leaves a phone's rows where they were moved, and stays where it can't renew itself.
@@ -154,7 +154,10 @@ await story(async (somebody) => {
     await desk.evaluate(() => { document.querySelector("#traffic").dataset.before = "yes"; });
     await desk.waitForSelector("#traffic[data-before]", { state: "detached" });
   };
+  await desk.evaluate(() => { document.querySelector("#traffic details").open = true; });
   await again();
+  check(await desk.isVisible("#traffic details .scroll"), "the chart's table closes where the page renews itself");
+  await desk.evaluate(() => { document.querySelector("#traffic details").open = false; });
   check((await rows()).join() === moved.join(), `the page that renews itself moves its rows from ${moved} to ${await rows()}`);
   await desk.route("**/traffic", (route) => route.fulfill({ status: 429, body: "Too many visitors." }));
   await renewed(desk);

@@ -57,7 +57,7 @@ for (const failed of ["htmx:sendError", "htmx:timeout"]) {
     problem.scrollIntoView({ block: "center" });
   });
 }
-// And it leaves its reader where they are, by keyboard and in wide tables.
+// And it leaves its reader where they are, by keyboard, in wide tables and in what is open.
 const stop = "a[href], button, input, select, textarea, summary, [tabindex='0']";
 const alike = (part, one) => [...part.querySelectorAll(stop)].filter((other) => other.tagName === one.tagName && other.getAttribute("href") === one.getAttribute("href"));
 const wide = (part) => [...part.querySelectorAll(".scroll")];
@@ -65,12 +65,13 @@ let left;
 document.addEventListener("htmx:beforeSwap", ({ detail: { target } }) => {
   if (target === document.body || !target.id) return (left = undefined);
   const one = document.activeElement;
-  left = { id: target.id, one: target.contains(one) ? one : undefined, n: alike(target, one).indexOf(one), scrolled: wide(target).map((table) => table.scrollLeft) };
+  left = { id: target.id, one: target.contains(one) ? one : undefined, n: alike(target, one).indexOf(one), scrolled: wide(target).map((table) => table.scrollLeft), open: [...target.querySelectorAll("details")].map((part) => part.open) };
 });
 document.addEventListener("htmx:afterSwap", () => {
   const part = left && document.getElementById(left.id);
   if (!part) return;
   wide(part).forEach((table, i) => { table.scrollLeft = left.scrolled[i] ?? 0; });
+  part.querySelectorAll("details").forEach((one, i) => { one.open = left.open[i] ?? one.open; });
   if (left.one && !left.one.isConnected) alike(part, left.one)[left.n]?.focus({ preventScroll: true });
   left = undefined;
 });
