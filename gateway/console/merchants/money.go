@@ -2,13 +2,13 @@ package merchants
 
 import (
 	"encoding/csv"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
-	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
 func (c *Console) balance(r *room) error {
@@ -37,59 +37,73 @@ func (c *Console) balance(r *room) error {
 
 // statementFilter is a statement's span: the last 31 days unless it is given.
 func (c *Console) statementFilter(r *room) (adminapi.AccountStatementFilter, error) {
-	filter := adminapi.AccountStatementFilter{Merchant: r.id(), Mode: string(r.Mode), From: c.deps.Now().Add(-prefixSpan)}
-	if text := r.Form("from"); text != "" {
-		from, err := c.day(text, 0)
-		if err != nil {
-			return filter, fault.Invalid("from", "must be a day like 2026-01-31")
-		}
-		filter.From = from
+	span, err := r.Span(c.zone())
+	filter := adminapi.AccountStatementFilter{Merchant: r.id(), Mode: string(r.Mode), From: span.Since, To: span.Until}
+	if span.From == "" {
+		filter.From = c.deps.Now().Add(-statementSpan)
 	}
-	if text := r.Form("to"); text != "" {
-		to, err := c.day(text, 1)
-		if err != nil {
-			return filter, fault.Invalid("to", "must be a day like 2026-01-31")
-		}
-		filter.To = to
-	}
-	return filter, nil
+	return filter, err
 }
 
-// statementCSV writes the whole statement, page by page.
+// statementSpan is how much of a statement is shown unless a day is given.
+const statementSpan = 31 * 24 * time.Hour
+
+// statementCSV writes the whole statement.
 func (c *Console) statementCSV(r *room) error {
 	filter, err := c.statementFilter(r)
 	if err != nil {
 		return err
 	}
 	filter.Limit = adminapi.MostListed
-	page, err := adminapi.ListAccountStatement.Call(r.Request.Context(), r.admin, filter)
+	header := []string{"time", "kind", "reference", "available", "held", "balance_available", "balance_held"}
+	return r.download("statement-"+string(r.Mode), header, func() (rows [][]string, more bool, err error) {
+		found, err := adminapi.ListAccountStatement.Call(r.Request.Context(), r.admin, filter)
+		for _, e := range found.Entries {
+			rows = append(rows, []string{
+				c.moment(e.At), e.Kind, cell(e.Reference), e.Available.String(), e.Held.String(), e.BalanceAvailable.String(), e.BalanceHeld.String(),
+			})
+		}
+		filter.After = found.Next
+		return rows, found.Next != "", err
+	})
+}
+
+// download writes CSV as RFC 4180 has it, batch by batch, with the mark by which Excel
+// knows UTF-8. What fails at first is shown as a page; what fails later is said in the last line.
+func (r *room) download(name string, header []string, next func() (rows [][]string, more bool, err error)) error {
+	rows, more, err := next()
 	if err != nil {
 		return err
 	}
 	r.Writer.Header().Set("Content-Type", "text/csv; charset=utf-8")
-	r.Writer.Header().Set("Content-Disposition", `attachment; filename="statement-`+string(r.Mode)+`.csv"`)
+	r.Writer.Header().Set("Content-Disposition", `attachment; filename="`+name+`.csv"`)
+	_, _ = io.WriteString(r.Writer, "\ufeff") // who reads may be gone, which the last flush tells
 	out := csv.NewWriter(r.Writer)
-	_ = out.Write([]string{"time", "kind", "reference", "available", "held", "balance_available", "balance_held"})
+	out.UseCRLF = true
+	_ = out.Write(header)
 	for {
 		r.moreTime()
-		for _, e := range page.Entries {
-			_ = out.Write([]string{
-				e.At.Format(time.RFC3339Nano), e.Kind, cell(e.Reference), e.Available.String(), e.Held.String(),
-				e.BalanceAvailable.String(), e.BalanceHeld.String(),
-			})
+		_ = out.WriteAll(rows)
+		if !more || out.Error() != nil {
+			return nil
 		}
-		if out.Flush(); page.Next == "" || out.Error() != nil {
-			break
-		}
-		filter.After = page.Next
-		if page, err = adminapi.ListAccountStatement.Call(r.Request.Context(), r.admin, filter); err != nil {
-			// The head is out: the cut is said in the last line.
-			_ = out.Write([]string{"incomplete: " + strconv.Quote(err.Error())})
-			break
+		if rows, more, err = next(); err != nil {
+			_ = out.WriteAll([][]string{{"incomplete: " + strconv.Quote(err.Error())}})
+			return nil
 		}
 	}
-	out.Flush()
-	return nil //nolint:nilerr // what is cut says so itself
+}
+
+// moment is a time for programs, in the console's zone.
+func (c *Console) moment(at time.Time) string {
+	return at.In(c.zone()).Format("2006-01-02T15:04:05.999999-07:00")
+}
+
+func (c *Console) zone() *time.Location {
+	if c.config.Location == nil {
+		return time.UTC
+	}
+	return c.config.Location
 }
 
 // batchTime is how long a batch of a download may take.
@@ -101,9 +115,9 @@ func (r *room) moreTime() {
 	_ = http.NewResponseController(r.Writer).SetWriteDeadline(time.Now().Add(batchTime)) // a writer without a deadline cuts nothing
 }
 
-// cell keeps a spreadsheet from taking a reference for a formula.
+// cell keeps a spreadsheet from taking what others have written for a formula.
 func cell(text string) string {
-	if strings.ContainsAny(text[:min(1, len(text))], "=+-@\t\r") {
+	if strings.ContainsAny(text[:min(1, len(text))], "=+-@\t\r\n") {
 		return "'" + text
 	}
 	return text

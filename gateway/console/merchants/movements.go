@@ -2,7 +2,6 @@ package merchants
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -27,114 +26,122 @@ func titleOf(kind manifest.Kind) string {
 	return strings.ToUpper(string(kind[:1])) + string(kind[1:]) + "s"
 }
 
-// groups are what a list can be narrowed to. What is submitting may still come to nothing,
-// and nobody was told of it.
-var groups = map[string][]movement.State{
-	"":          {movement.Acknowledged, movement.Pending, movement.Succeeded, movement.Failed, movement.Expired, movement.Returned},
-	"pending":   {movement.Acknowledged, movement.Pending},
-	"succeeded": {movement.Succeeded},
-	"failed":    {movement.Failed},
-	"expired":   {movement.Expired},
-	"returned":  {movement.Returned},
-}
-
 // pageOf is how many rows a page has.
 const pageOf = 50
 
-// prefixSpan is how far back a beginning of a reference is looked for.
-const prefixSpan = 31 * 24 * time.Hour
-
-// listed is a movement in a list.
+// listed is a movement in a list of several kinds.
 type listed struct {
-	movement.Movement
+	adminapi.MovementLine
 
-	Shown movement.State
-	Name  string // the reference, or the id of one without
+	Kind manifest.Kind
+}
+
+// total is what of a list stands in a status, or ("") all of it.
+type total struct {
+	Status        string
+	Count, Amount int64
 }
 
 func (c *Console) list(r *room, kind manifest.Kind) error {
-	asked := map[string]string{"state": r.Form("state"), "from": r.Form("from"), "to": r.Form("to"), "reference": r.Form("reference")}
-	l, err := c.listing(r, kind, asked)
+	filter, asked, err := c.filter(r, kind)
 	if err != nil {
 		return err
 	}
-	found, err := c.found(r.Request.Context(), l)
+	filter.After, filter.Limit = r.Form("after"), pageOf
+	found, err := adminapi.ListMovements.Call(r.Request.Context(), r.admin, filter)
 	if err != nil {
 		return err
 	}
-	rows := make([]listed, len(found))
-	for i, m := range found {
-		rows[i] = listed{m, m.Listed(), nameOf(&m)}
+	shown := map[string]any{
+		"Room": r, "Title": titleOf(kind), "Path": r.Path(pathOf(kind)), "Asked": asked, "Rows": found.Movements, "Next": "",
+		"CSV": r.Path(pathOf(kind)+"/export.csv") + query(asked), "Ready": c.ready(r, kind),
 	}
-	next := ""
-	if len(rows) == pageOf {
+	rules, _ := movement.RulesOf(kind)
+	shown["Statuses"] = append([]string{""}, rules.Statuses()...)
+	if found.Next != "" {
 		more := maps.Clone(asked)
-		more["after"] = found[pageOf-1].ID.String()
-		next = r.Path(pathOf(kind)) + query(more)
+		more["after"] = found.Next
+		shown["Next"] = r.Path(pathOf(kind)) + query(more)
 	}
-	return r.Show("list.html", r.T(titleOf(kind)), map[string]any{
-		"Room": r, "Kind": kind, "Title": titleOf(kind), "Path": r.Path(pathOf(kind)), "Asked": asked, "Rows": rows, "Next": next,
-		"States": slices.Sorted(maps.Keys(groups)), "First": r.Form("after") == "",
-	})
+	if filter.After == "" && len(found.Movements) > 0 {
+		figures, err := adminapi.ShowFigures.Call(r.Request.Context(), r.admin, adminapi.FigureFilter{MovementFilter: filter})
+		if err != nil {
+			return err
+		}
+		shown["TooMany"], shown["Totals"] = figures.TooMany, totalsOf(figures)
+	}
+	return r.Show("list.html", r.T(titleOf(kind)), shown)
 }
 
-// found are a list's movements. A whole reference is looked up by its key and shown alone:
-// the beginning of one has every movement of its time read.
-func (c *Console) found(ctx context.Context, l movement.Listing) ([]movement.Movement, error) {
-	if l.Prefix == "" {
-		return c.deps.Records.Movements(ctx, l)
-	}
-	m, err := c.deps.Records.MovementByKey(ctx, movement.Key{Owner: l.Owner, Kind: l.Kind, Reference: l.Prefix})
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-	case err != nil:
-		return nil, err
-	case slices.Contains(l.States, m.Listed()) && !m.CreatedAt.Before(l.Since) && m.CreatedAt.Before(l.Before):
-		return []movement.Movement{m}, nil
-	}
-	if l.Before.Sub(l.Since) > prefixSpan {
-		l.Since = l.Before.Add(-prefixSpan)
-	}
-	return c.deps.Records.Movements(ctx, l)
-}
-
-// listing reads a list's filters. Days are the console's zone's.
-func (c *Console) listing(r *room, kind manifest.Kind, asked map[string]string) (l movement.Listing, err error) {
-	now := c.deps.Now()
-	l = movement.Listing{Owner: r.owner(), Kind: kind, States: groups[asked["state"]], Before: now.Add(movement.ClockSkew), Prefix: asked["reference"], Most: pageOf}
-	if l.States == nil {
-		return l, fault.Invalid("state", "must be one of the list")
-	}
-	if l.Since, err = c.day(asked["from"], 0); err != nil {
-		return l, fault.Invalid("from", "must be a day like 2026-01-31")
-	}
-	if asked["to"] != "" {
-		if l.Before, err = c.day(asked["to"], 1); err != nil {
-			return l, fault.Invalid("to", "must be a day like 2026-01-31")
+// totalsOf sums figures up: over all, and then by status.
+func totalsOf(figures adminapi.Figures) []total {
+	var totals []total
+	for _, span := range figures.Spans {
+		for _, c := range span.Counts {
+			for _, status := range []string{"", c.Status} {
+				i := slices.IndexFunc(totals, func(t total) bool { return t.Status == status })
+				if i < 0 {
+					i, totals = len(totals), append(totals, total{Status: status})
+				}
+				totals[i].Count += c.Count
+				totals[i].Amount += c.Amount
+			}
 		}
 	}
-	after := r.Form("after")
-	if after == "" {
-		return l, nil
-	}
-	id, err := movement.ParseID(after)
-	if err != nil {
-		return l, fault.Invalid("after", "is no id of a movement")
-	}
-	l.After, err = c.own(r, id)
-	return l, err
+	return totals
 }
 
-func (c *Console) day(text string, plus int) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
+// ready are the links to what is looked for most. Any other filter is a link, too: the
+// page's address has it.
+func (c *Console) ready(r *room, kind manifest.Kind) []page.Link {
+	day := func(ago int) string { return c.deps.Now().In(c.zone()).AddDate(0, 0, -ago).Format(time.DateOnly) }
+	rules, _ := movement.RulesOf(kind)
+	var links []page.Link
+	for _, of := range []struct {
+		text   string
+		values map[string]string
+	}{
+		{"Today", map[string]string{"from": day(0)}},
+		{"Failed in the last 7 days", map[string]string{"from": day(6), "status": rules.Word(movement.Failed)}},
+		{"Waiting", map[string]string{"status": rules.Word(movement.Pending)}},
+	} {
+		path := r.Path(pathOf(kind)) + query(of.values)
+		links = append(links, page.Link{Path: path, Text: of.text, Here: path == r.Request.URL.RequestURI()})
 	}
-	location := c.config.Location
-	if location == nil {
-		location = time.UTC
+	return links
+}
+
+// filter reads a list's filters, and how they stand in its links.
+func (c *Console) filter(r *room, kind manifest.Kind) (adminapi.MovementFilter, map[string]string, error) {
+	span, err := r.Span(c.zone())
+	asked := map[string]string{"status": r.Form("status"), "from": span.From, "to": span.To, "search": r.Form("search")}
+	return adminapi.MovementFilter{
+		Merchant: r.id(), Mode: string(r.Mode), Kind: string(kind), Status: asked["status"], Search: asked["search"], Since: span.Since, Until: span.Until,
+	}, asked, err
+}
+
+// export writes a whole list as CSV, under the API's names.
+func (c *Console) export(r *room, kind manifest.Kind) error {
+	filter, _, err := c.filter(r, kind)
+	if err != nil {
+		return err
 	}
-	day, err := time.ParseInLocation(time.DateOnly, text, location)
-	return day.AddDate(0, 0, plus), err
+	filter.Limit = adminapi.MostListed
+	header := []string{"created_at", "id", "reference", "status", "amount", "channel", "provider_reference", "paid_at"}
+	return r.download(string(kind)+"s-"+string(r.Mode), header, func() (rows [][]string, more bool, err error) {
+		found, err := adminapi.ListMovements.Call(r.Request.Context(), r.admin, filter)
+		for _, m := range found.Movements {
+			paid := ""
+			if m.PaidAt != nil {
+				paid = c.moment(*m.PaidAt)
+			}
+			rows = append(rows, []string{
+				c.moment(m.CreatedAt), m.ID, cell(m.Reference), m.Status, m.Amount.String(), cell(m.Channel), cell(m.ProviderReference), paid,
+			})
+		}
+		filter.After = found.Next
+		return rows, found.Next != "", err
+	})
 }
 
 // own reads a movement of this merchant in this mode.
@@ -206,9 +213,10 @@ func (c *Console) movement(r *room) error {
 	if err != nil {
 		return err
 	}
+	rules, _ := movement.RulesOf(m.Kind)
 	return r.Show("movement.html", nameOf(&m), map[string]any{
 		"Refundable": left > 0,
-		"Room":       r, "M": m, "State": m.Listed(), "Name": nameOf(&m), "Whole": whole, "Request": pretty(whole.Request), "Answer": pretty(whole.Answer),
+		"Room":       r, "M": m, "Line": adminapi.MovementLine{Status: rules.Status(m), State: string(m.Listed())}, "Name": nameOf(&m), "Whole": whole, "Request": pretty(whole.Request), "Answer": pretty(whole.Answer),
 		"Stands": pretty(stands), "List": r.Path(pathOf(m.Kind)), "ListTitle": titleOf(m.Kind),
 		"Plays": plays, "Seconds": m.State == movement.Pending || m.State == movement.Acknowledged,
 		"Money": r.Member.Role.May(tenants.MayMoney), "History": entriesOf(whole.History),
@@ -276,16 +284,19 @@ func (c *Console) overview(r *room) error {
 	if shown["Steps"], err = c.steps(r, merchant); err != nil {
 		return err
 	}
+	figures, err := c.figures(r, manifest.Payment, 7)
+	if err != nil {
+		return err
+	}
+	shown["Charts"] = r.FigureCharts(figures)[:2]
 	latest := []listed{}
 	for _, kind := range movement.Kinds() {
-		found, err := c.deps.Records.Movements(ctx, movement.Listing{
-			Owner: r.owner(), Kind: kind, States: groups[""], Before: c.deps.Now().Add(movement.ClockSkew), Most: 5,
-		})
+		found, err := adminapi.ListMovements.Call(ctx, r.admin, adminapi.MovementFilter{Merchant: r.id(), Mode: string(r.Mode), Kind: string(kind), Limit: 5})
 		if err != nil {
 			return err
 		}
-		for _, m := range found {
-			latest = append(latest, listed{m, m.Listed(), nameOf(&m)})
+		for _, m := range found.Movements {
+			latest = append(latest, listed{m, kind})
 		}
 	}
 	slices.SortStableFunc(latest, func(a, b listed) int { return b.CreatedAt.Compare(a.CreatedAt) })

@@ -49,6 +49,8 @@ var answers = []struct {
 	{`GET /admin/merchants/[^/]+/requests`, adminapi.Requests{}},
 	{`GET /admin/merchants/[^/]+/refusals`, adminapi.Refusals{}},
 	{`GET /admin/merchants/[^/]+/find`, adminapi.FindResult{}},
+	{`GET /admin/merchants/[^/]+/movements`, adminapi.MovementList{}},
+	{`GET /admin/merchants/[^/]+/figures`, adminapi.Figures{}},
 	{`GET /admin/movements/[^/]+`, adminapi.Movement{}},
 	{`POST /admin/merchants/[^/]+/keys`, adminapi.CreatedKey{}},
 }
@@ -81,10 +83,6 @@ func (a hostileAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // hostileRecords has one movement, whose every text is a script.
 type hostileRecords struct{ of movement.Movement }
-
-func (h hostileRecords) Movements(context.Context, movement.Listing) ([]movement.Movement, error) {
-	return []movement.Movement{h.of}, nil
-}
 
 func (h hostileRecords) MovementByKey(context.Context, movement.Key) (movement.Movement, error) {
 	return movement.Movement{}, store.ErrNotFound

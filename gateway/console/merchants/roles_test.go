@@ -34,10 +34,10 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 // reach is what each role reaches, written apart from the table of routes: the first part
 // of the path below merchant and mode.
 var reach = map[tenants.Role][]string{
-	tenants.RoleOwner:     {"", "payments", "refunds", "collections", "orders", "transfers", "movements", "movements!", "refund!", "find", "requests", "callbacks", "callbacks!", "keys", "keys!", "receiver!", "balance", "connections", "connections!", "members", "members!", "audit"},
-	tenants.RoleDeveloper: {"", "payments", "refunds", "collections", "orders", "transfers", "movements", "movements!", "find", "requests", "callbacks", "callbacks!", "keys", "keys!", "receiver!", "connections", "connections!"},
-	tenants.RoleFinance:   {"", "payments", "refunds", "collections", "orders", "transfers", "movements", "refund!", "find", "requests", "callbacks", "balance"},
-	tenants.RoleViewer:    {"", "payments", "refunds", "collections", "orders", "transfers", "movements", "find", "requests", "callbacks"},
+	tenants.RoleOwner:     {"", "payments", "refunds", "collections", "orders", "transfers", "movements", "movements!", "refund!", "find", "requests", "callbacks", "numbers", "callbacks!", "keys", "keys!", "receiver!", "balance", "connections", "connections!", "members", "members!", "audit"},
+	tenants.RoleDeveloper: {"", "payments", "refunds", "collections", "orders", "transfers", "movements", "movements!", "find", "requests", "callbacks", "numbers", "callbacks!", "keys", "keys!", "receiver!", "connections", "connections!"},
+	tenants.RoleFinance:   {"", "payments", "refunds", "collections", "orders", "transfers", "movements", "refund!", "find", "requests", "callbacks", "numbers", "balance"},
+	tenants.RoleViewer:    {"", "payments", "refunds", "collections", "orders", "transfers", "movements", "find", "requests", "callbacks", "numbers"},
 }
 
 // freshly are the sections whose forms need a fresh code.

@@ -28,7 +28,6 @@ var templates embed.FS
 
 // Records is what pages read besides the admin API.
 type Records interface {
-	Movements(ctx context.Context, l movement.Listing) ([]movement.Movement, error)
 	MovementByKey(ctx context.Context, key movement.Key) (movement.Movement, error)
 	MovementByID(ctx context.Context, id movement.ID) (movement.Movement, error)
 	KeyUses(ctx context.Context, id tenants.MerchantID) ([]tenants.KeyUse, error)
@@ -156,6 +155,7 @@ var pages = []beside{
 	{"/transfers", "Transfers", tenants.MayLook},
 	{"/requests", "Requests", tenants.MayLook},
 	{"/callbacks", "Callbacks", tenants.MayLook},
+	{"/numbers", "Numbers", tenants.MayLook},
 	{"/balance", "Balance", tenants.MayMoney},
 	{"/keys", "Developer API keys", tenants.MayKeys},
 	{"/connections", "Connections", tenants.MayConnect},
@@ -223,6 +223,7 @@ func (c *Console) routes() []route {
 		{"GET /find", tenants.MayLook, c.find, false},
 		{"GET /requests", tenants.MayLook, c.requests, false},
 		{"GET /requests/{decision}", tenants.MayLook, c.request, false},
+		{"GET /numbers", tenants.MayLook, c.numbers, false},
 		{"GET /callbacks", tenants.MayLook, c.callbacks, false},
 		{"GET /callbacks/{event}", tenants.MayLook, c.callback, false},
 		{"POST /callbacks/{event}/resend", tenants.MayCallback, c.resend, false},
@@ -248,7 +249,8 @@ func (c *Console) routes() []route {
 		{"GET /audit", tenants.MayMembers, c.audit, false},
 	}
 	for _, kind := range movement.Kinds() {
-		all = append(all, route{"GET " + pathOf(kind), tenants.MayLook, func(r *room) error { return c.list(r, kind) }, false})
+		all = append(all, route{"GET " + pathOf(kind), tenants.MayLook, func(r *room) error { return c.list(r, kind) }, false},
+			route{"GET " + pathOf(kind) + "/export.csv", tenants.MayLook, func(r *room) error { return c.export(r, kind) }, false})
 	}
 	return all
 }

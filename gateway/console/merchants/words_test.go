@@ -22,6 +22,7 @@ func TestWords(t *testing.T) {
 		"Send this link to %s. It is good once, for 15 minutes.",
 		"This merchant is suspended: its keys are refused, and only what was begun goes on.",
 	}
+	given = append(given, "Numbers", "Today", "Failed in the last 7 days", "Waiting")
 	given = append(given, "A rule of the policy. The answer's message says which.", "rate", "quota")
 	for rule := range refusals {
 		given = append(given, rule)

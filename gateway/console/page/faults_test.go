@@ -19,7 +19,7 @@ import (
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	pagetest.Faults(t, []string{
-		"../../signin/signin.go", "span.go", "../merchants/connections.go", "../merchants/movements.go", "../merchants/play.go", "../plays.go", "../../sandbox/play.go",
+		"../../signin/signin.go", "span.go", "../merchants/connections.go", "../merchants/numbers.go", "../movements.go", "../merchants/play.go", "../plays.go", "../../sandbox/play.go",
 		"../keys.go", "../connections.go", "../callbacks.go", "../secrets.go", "../resend.go", "../balance.go", "../answer.go",
 	},
 		"The request is invalid:",

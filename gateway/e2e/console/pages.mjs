@@ -59,6 +59,7 @@ await story(async (somebody) => {
     await page.goto(own("test", `/${kind}`));
     await page.click(`main tbody a >> nth=0`);
     const stands = JSON.parse(await page.textContent("#stands"));
+    check((await page.textContent("#movement .number .badge")) === data.status, `${path} answers ${data.status}, and the page has another word`);
     check(JSON.stringify(stands) === JSON.stringify(data), `${path} answers ${JSON.stringify(data)}, and the page says ${JSON.stringify(stands)}`);
   }
   await page.goto(at("/nothing").replace(new URL(OPERATOR_URL).origin, new URL(OWNER_URL).origin));
@@ -110,7 +111,7 @@ await story(async (somebody) => {
   check((await colour()) !== test, "live mode has the colour of test mode");
   await page.click("button[lang=id]");
   await page.waitForSelector("html[lang=id]");
-  for (const name of oneIn(3, "owner", ["", "payments", "collections", "orders", "transfers", "requests", "callbacks", "balance", "connections", "keys", "keys/new", "members", "audit"])) {
+  for (const name of oneIn(3, "owner", ["", "payments", "collections", "orders", "transfers", "requests", "callbacks", "numbers", "balance", "connections", "keys", "keys/new", "members", "audit"])) {
     await page.goto(own("live", `/${name}`));
     await owner.seen(`pages-id-live-${name.replaceAll("/", "-") || "overview"}`);
   }
