@@ -119,6 +119,13 @@ type MovementLine struct {
 	PaidAt            *time.Time   `json:"paid_at,omitempty"`
 }
 
+// CallbackFigureFilter says since when to count callbacks by days, of which there may be 31.
+type CallbackFigureFilter struct {
+	Merchant string    `path:"merchant"`
+	Mode     string    `query:"mode"`
+	Since    time.Time `query:"since"`
+}
+
 // FigureFilter says what to count, and whether by days, of which there may be 31.
 type FigureFilter struct {
 	MovementFilter
@@ -133,14 +140,14 @@ type Figures struct {
 	Spans   []FigureSpan `json:"spans"` // the oldest first
 }
 
-// FigureSpan is what was made in a day, or in all of a list's time. Paid are those of which
-// the time of their payment is known: half of them were paid within the median.
+// FigureSpan is what was made in a day, or in all of a list's time. Timed are those of which
+// it is known when they were paid, or delivered: half of them within the median.
 type FigureSpan struct {
-	From          time.Time     `json:"from"`
-	Counts        []FigureCount `json:"counts"`
-	Paid          int64         `json:"paid"`
-	MedianSeconds int64         `json:"median_seconds"`
-	P95Seconds    int64         `json:"p95_seconds"`
+	From     time.Time     `json:"from"`
+	Counts   []FigureCount `json:"counts"`
+	Timed    int64         `json:"timed"`
+	MedianMS int64         `json:"median_ms"`
+	P95MS    int64         `json:"p95_ms"`
 }
 
 // FigureCount is how many stand in a status and were paid by a channel, and the sum of
@@ -244,10 +251,11 @@ type Search struct {
 
 // The acts on movements. An override of more than one operator may claim alone waits for another one.
 var (
-	ListMovements    = Endpoint[MovementFilter, MovementList]{Act{Route: "GET /admin/merchants/{merchant}/movements", Takes: Read, Text: "List a merchant's movements of a kind, the newest first."}}
-	ShowFigures      = Endpoint[FigureFilter, Figures]{Act{Route: "GET /admin/merchants/{merchant}/figures", Takes: Read, Text: "Count a list of movements: by status and channel, and how long they took to be paid."}}
-	ShowMovement     = Endpoint[MovementID, Movement]{Act{Route: "GET /admin/movements/{movement}", Takes: Read, Text: "Show a movement by any id that belongs to it alone."}}
-	OverrideMovement = Endpoint[NewOverride, Overridden]{Act{Route: "POST /admin/movements/{movement}/override", Takes: MoveMoney, Text: "Say how an open movement ended."}}
+	ListMovements       = Endpoint[MovementFilter, MovementList]{Act{Route: "GET /admin/merchants/{merchant}/movements", Takes: Read, Text: "List a merchant's movements of a kind, the newest first."}}
+	ShowFigures         = Endpoint[FigureFilter, Figures]{Act{Route: "GET /admin/merchants/{merchant}/figures", Takes: Read, Text: "Count a list of movements: by status and channel, and how long they took to be paid."}}
+	ShowCallbackFigures = Endpoint[CallbackFigureFilter, Figures]{Act{Route: "GET /admin/merchants/{merchant}/callback-figures", Takes: Read, Text: "Count a merchant's callbacks by days: by state, and how long they took to be delivered."}}
+	ShowMovement        = Endpoint[MovementID, Movement]{Act{Route: "GET /admin/movements/{movement}", Takes: Read, Text: "Show a movement by any id that belongs to it alone."}}
+	OverrideMovement    = Endpoint[NewOverride, Overridden]{Act{Route: "POST /admin/movements/{movement}/override", Takes: MoveMoney, Text: "Say how an open movement ended."}}
 
 	Find = Endpoint[Search, FindResult]{Act{Route: "GET /admin/find", Takes: Read, Text: "List the movements that an id belongs to, whoever made the id."}}
 )

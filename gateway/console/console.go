@@ -219,6 +219,7 @@ func (c *Console) routes() {
 	serve(c, adminapi.RestartPlugin, c.restartPlugin)
 	serve(c, adminapi.ListMovements, c.listMovements)
 	serve(c, adminapi.ShowFigures, c.showFigures)
+	serve(c, adminapi.ShowCallbackFigures, c.showCallbackFigures)
 	serve(c, adminapi.ShowMovement, c.showMovement)
 	serve(c, adminapi.OverrideMovement, c.overrideMovement)
 	serve(c, adminapi.TestPolicy, judged(c, c.testPolicy))

@@ -100,6 +100,7 @@ type Exceptions interface {
 type Callbacks interface {
 	Callback(ctx context.Context, key movement.CallbackKey) (movement.Callback, error)
 	Callbacks(ctx context.Context, r movement.CallbackRange) ([]movement.Callback, error)
+	CallbackFigures(ctx context.Context, owner movement.Owner, spans []time.Time, most int) (movement.Figures, error)
 	Attempts(ctx context.Context, key movement.CallbackKey) ([]movement.CallbackAttempt, error)
 	AddCallback(ctx context.Context, now time.Time, owner movement.Owner, e movement.CallbackEvent) error
 	Resend(ctx context.Context, now time.Time, key movement.CallbackKey) (bool, error)

@@ -54,7 +54,7 @@ func (c *Console) showFigures(x *call, wanted adminapi.FigureFilter) (out admina
 	switch wanted.By {
 	case "":
 	case "day":
-		if spans, err = c.daysOf(l); err != nil {
+		if spans, err = c.daysOf(l.Since, l.Before); err != nil {
 			return out, err
 		}
 	default:
@@ -67,51 +67,67 @@ func (c *Console) showFigures(x *call, wanted adminapi.FigureFilter) (out admina
 			return out, err
 		}
 	}
-	if out.TooMany = figures.TooMany; out.TooMany {
-		return out, nil
+	return figuresDocument(spans, figures, time.Second, func(s movement.State) string {
+		if s == movement.Returned {
+			return rules.Word(movement.Failed)
+		}
+		return rules.Word(s)
+	}), nil
+}
+
+// showCallbackFigures counts a merchant's callbacks by the days on which they were made.
+func (c *Console) showCallbackFigures(x *call, wanted adminapi.CallbackFigureFilter) (out adminapi.Figures, err error) {
+	owner, err := c.ownerOf(x, wanted.Mode)
+	if err != nil {
+		return out, err
 	}
-	out.Spans = make([]adminapi.FigureSpan, len(spans)-1)
+	spans, err := c.daysOf(wanted.Since, x.now.Add(movement.ClockSkew))
+	if err != nil {
+		return out, err
+	}
+	figures, err := c.deps.Callbacks.CallbackFigures(x.request.Context(), owner, spans, mostFigured)
+	return figuresDocument(spans, figures, time.Millisecond, func(s movement.State) string { return string(s) }), err
+}
+
+// figuresDocument has figures by the words of their states, of which several may have one.
+func figuresDocument(spans []time.Time, figures movement.Figures, unit time.Duration, word func(movement.State) string) adminapi.Figures {
+	if figures.TooMany {
+		return adminapi.Figures{TooMany: true, Spans: []adminapi.FigureSpan{}}
+	}
+	out := adminapi.Figures{Spans: make([]adminapi.FigureSpan, len(spans)-1)}
 	for i := range out.Spans {
 		out.Spans[i] = adminapi.FigureSpan{From: spans[i], Counts: []adminapi.FigureCount{}}
 	}
 	for _, f := range figures.Counts {
-		counts := &out.Spans[f.Span].Counts
-		word := rules.Status(movement.Movement{State: f.State.Of()})
-		if f.State == movement.Returned {
-			word = rules.Word(movement.Failed)
-		}
-		i := slices.IndexFunc(*counts, func(c adminapi.FigureCount) bool { return c.Status == word && c.Channel == f.Channel })
+		counts, status := &out.Spans[f.Span].Counts, word(f.State)
+		i := slices.IndexFunc(*counts, func(c adminapi.FigureCount) bool { return c.Status == status && c.Channel == f.Channel })
 		if i < 0 {
-			i, *counts = len(*counts), append(*counts, adminapi.FigureCount{Status: word, Channel: f.Channel})
+			i, *counts = len(*counts), append(*counts, adminapi.FigureCount{Status: status, Channel: f.Channel})
 		}
 		(*counts)[i].Count += f.N
 		(*counts)[i].Amount += f.Amount
 	}
 	for _, w := range figures.Waits {
-		span := &out.Spans[w.Span]
-		span.Paid, span.MedianSeconds, span.P95Seconds = w.N, w.Median, w.Most
+		span, in := &out.Spans[w.Span], unit.Milliseconds()
+		span.Timed, span.MedianMS, span.P95MS = w.N, w.Median*in, w.Most*in
 	}
-	return out, nil
+	return out
 }
 
-// daysOf are the beginnings of a list's days, of the gateway's zone, and the list's end.
-func (c *Console) daysOf(l movement.Listing) ([]time.Time, error) {
+// daysOf are the beginnings of days, of the gateway's zone, and the end of the last.
+func (c *Console) daysOf(since, before time.Time) ([]time.Time, error) {
 	zone := c.config.Location
 	if zone == nil {
 		zone = time.FixedZone("WIB", 7*60*60)
 	}
-	first := l.Since
-	if first.IsZero() {
-		first = l.Before.AddDate(0, 0, 1-mostDays)
-	}
-	y, m, d := first.In(zone).Date()
+	y, m, d := or(since, before.AddDate(0, 0, 1-mostDays)).In(zone).Date()
 	days := []time.Time{}
-	for at := time.Date(y, m, d, 0, 0, 0, 0, zone); at.Before(l.Before); at = at.AddDate(0, 0, 1) {
+	for at := time.Date(y, m, d, 0, 0, 0, 0, zone); at.Before(before); at = at.AddDate(0, 0, 1) {
 		if days = append(days, at); len(days) > mostDays {
 			return nil, fault.Invalid("since", "must be at most 31 days before until")
 		}
 	}
-	return append(days, l.Before), nil
+	return append(days, before), nil
 }
 
 // listing is a list of a merchant's movements as it is asked for, with its only one where

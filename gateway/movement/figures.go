@@ -58,7 +58,8 @@ type Count struct {
 }
 
 // Wait is how many movements of a span succeeded with a time at which they were paid, and
-// within how many whole seconds half of them and 95 in 100 were.
+// within how many whole seconds half of them and 95 in 100 were. Of callbacks it is how
+// many were delivered, and within how many milliseconds.
 type Wait struct {
 	Span            int
 	N, Median, Most int64

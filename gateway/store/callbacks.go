@@ -214,6 +214,28 @@ func (s *Store) Callbacks(ctx context.Context, r movement.CallbackRange) ([]move
 	return callbacksFromRows(s.queries.CallbacksOf(ctx, p))
 }
 
+// CallbackFigures tells a merchant's callbacks in numbers, by spans of which each ends where
+// the next begins: by their states, and after how many milliseconds receivers had them. It
+// reads at most so many.
+func (s *Store) CallbackFigures(ctx context.Context, owner movement.Owner, spans []time.Time, most int) (f movement.Figures, err error) {
+	p := dbsqlc.CallbackFiguresParams{MerchantID: owner.MerchantID, Mode: owner.Mode, Most: int32(most) + 1} //nolint:gosec // a bound
+	p.Spans, p.Since, p.Before = spansOf(spans)
+	rows, err := s.queries.CallbackFigures(ctx, p)
+	var read int64
+	for _, row := range rows {
+		if row.State == "" {
+			f.Waits = append(f.Waits, movement.Wait{Span: int(row.Span), N: row.N, Median: row.Median, Most: row.Slow})
+			continue
+		}
+		f.Counts = append(f.Counts, movement.Count{Span: int(row.Span), State: movement.State(row.State), N: row.N})
+		read += row.N
+	}
+	if read > int64(most) {
+		return movement.Figures{TooMany: true}, nil
+	}
+	return f.Sorted(), wrap("callbacks' figures", err)
+}
+
 // Resend makes a delivery that has ended due again, under the same event id.
 // It is false when there is none, or nowhere to send it.
 func (s *Store) Resend(ctx context.Context, now time.Time, key movement.CallbackKey) (bool, error) {

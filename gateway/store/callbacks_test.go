@@ -512,3 +512,38 @@ func TestEvents(t *testing.T) {
 		}
 	}
 }
+
+// TestCallbacksAreCounted: of one merchant in one mode, by days and states; the first delivery tells how long it took.
+func TestCallbacksAreCounted(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	day := time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)
+	of := movement.Owner{MerchantID: "mer_" + uuid.NewString(), Mode: "live"}
+	try := func(at, tried time.Time, outcome string, then movement.CallbackState) uuid.UUID {
+		id := added(t, s, of, at)
+		one := attempt(stored(t, s, movement.CallbackKey{Owner: of, EventID: id}), then, time.Time{})
+		one.At, one.Took, one.Outcome = tried, 250*time.Millisecond, outcome
+		if ours, err := s.RecordAttempt(t.Context(), one); !ours || err != nil {
+			t.Fatal(ours, err)
+		}
+		return id
+	}
+	for n := range 20 {
+		at := day.Add(time.Duration(n) * time.Minute)
+		try(at, at.Add(time.Duration(n)*time.Second), "delivered", movement.CallbackDelivered)
+	}
+	try(day.Add(25*time.Hour), day.Add(26*time.Hour), "failed", movement.CallbackDead)
+	added(t, s, of, day.Add(30*time.Hour))
+	added(t, s, of, day.Add(-time.Minute))
+	added(t, s, movement.Owner{MerchantID: of.MerchantID, Mode: "test"}, day)
+	days := []time.Time{day, day.AddDate(0, 0, 1), day.AddDate(0, 0, 2)}
+	want := movement.Figures{
+		Counts: []movement.Count{{Span: 0, State: "delivered", N: 20}, {Span: 1, State: "dead", N: 1}, {Span: 1, State: "waiting", N: 1}},
+		Waits:  []movement.Wait{{Span: 0, N: 20, Median: 9250, Most: 18_250}},
+	}
+	for most, want := range map[int]movement.Figures{22: want, 21: {TooMany: true}} {
+		if got, err := s.CallbackFigures(t.Context(), of, days, most); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("of at most %d: %+v, %v, want %+v", most, got, err, want)
+		}
+	}
+}

@@ -35,6 +35,14 @@ func statesOf(l movement.Listing) (states, ends []string) {
 	return states, ends
 }
 
+// spansOf are spans by their numbers, of which each ends where the next begins.
+func spansOf(spans []time.Time) (numbers []int32, since, before []time.Time) {
+	for i := range spans[:len(spans)-1] {
+		numbers, since, before = append(numbers, int32(i)), append(since, micro(spans[i])), append(before, micro(spans[i+1])) //nolint:gosec // an index
+	}
+	return numbers, since, before
+}
+
 // Figures tells a listing in numbers, by spans of which each ends where the next begins.
 // It reads at most so many movements.
 func (s *Store) Figures(ctx context.Context, l movement.Listing, spans []time.Time) (f movement.Figures, err error) {
@@ -44,9 +52,7 @@ func (s *Store) Figures(ctx context.Context, l movement.Listing, spans []time.Ti
 		MerchantID: l.Owner.MerchantID, Mode: l.Owner.Mode, Kind: string(l.Kind), States: states, Ends: ends,
 		Search: l.Search, Amount: amount, Mail: mail, Most: int32(l.Most) + 1, //nolint:gosec // a bound
 	}
-	for i := range spans[:len(spans)-1] {
-		p.Spans, p.Since, p.Before = append(p.Spans, int32(i)), append(p.Since, micro(spans[i])), append(p.Before, micro(spans[i+1])) //nolint:gosec // an index
-	}
+	p.Spans, p.Since, p.Before = spansOf(spans)
 	rows, err := s.queries.MovementFigures(ctx, p)
 	var read int64
 	for _, row := range rows {

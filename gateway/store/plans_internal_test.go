@@ -185,6 +185,10 @@ func planned() []struct {
 			_, err := s.Figures(ctx, list, []time.Time{hour, plansEnd})
 			return 1, err
 		}},
+		{"figures of callbacks, in an hour", 5500, 8000, func(ctx context.Context, s *Store) (int, error) {
+			_, err := s.CallbackFigures(ctx, busy, []time.Time{hour, plansEnd}, 50_000)
+			return 1, err
+		}},
 		{"figures of too many", 1800, 4000, func(ctx context.Context, s *Store) (int, error) {
 			_, err := s.Figures(ctx, list, []time.Time{{}, hour, plansEnd})
 			return 1, err

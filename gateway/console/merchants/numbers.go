@@ -3,6 +3,7 @@ package merchants
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console/page"
@@ -31,22 +32,29 @@ func (c *Console) numbers(r *room) error {
 	if err != nil {
 		return err
 	}
+	callbacks, err := adminapi.ShowCallbackFigures.Call(r.Request.Context(), r.admin, adminapi.CallbackFigureFilter{Merchant: r.id(), Mode: string(r.Mode), Since: c.since(count)})
+	if err != nil {
+		return err
+	}
 	quotas, err := adminapi.ShowQuotas.Call(r.Request.Context(), r.admin, adminapi.InMode{Merchant: r.id(), Mode: string(r.Mode)})
 	if err != nil {
 		return err
 	}
 	return r.Show("numbers.html", r.T("Numbers"), map[string]any{
-		"Room": r, "Kind": kind, "Kinds": movement.Kinds(), "Days": days, "Spans": numberDays, "TooMany": figures.TooMany,
-		"Charts": append(r.FigureCharts(figures), r.quotaChart(quotas)),
+		"Room": r, "Kind": kind, "Kinds": movement.Kinds(), "Days": days, "Spans": numberDays, "TooMany": figures.TooMany || callbacks.TooMany,
+		"Charts": slices.Concat(r.FigureCharts(figures), r.CallbackCharts(callbacks), []page.Chart{r.quotaChart(quotas)}),
 	})
 }
 
 // figures count a kind's movements by the last days, of which today is one.
 func (c *Console) figures(r *room, kind manifest.Kind, days int) (adminapi.Figures, error) {
 	return adminapi.ShowFigures.Call(r.Request.Context(), r.admin, adminapi.FigureFilter{By: "day", MovementFilter: adminapi.MovementFilter{
-		Merchant: r.id(), Mode: string(r.Mode), Kind: string(kind), Since: c.deps.Now().AddDate(0, 0, 1-days),
+		Merchant: r.id(), Mode: string(r.Mode), Kind: string(kind), Since: c.since(days),
 	}})
 }
+
+// since is when the first of the last days was, today among them.
+func (c *Console) since(days int) time.Time { return c.deps.Now().AddDate(0, 0, 1-days) }
 
 // quotaChart draws how much of each quota is used, of those that have a limit.
 func (r *room) quotaChart(quotas adminapi.Quotas) page.Chart {

@@ -50,6 +50,7 @@ var answers = []struct {
 	{`GET /admin/merchants/[^/]+/refusals`, adminapi.Refusals{}},
 	{`GET /admin/merchants/[^/]+/find`, adminapi.FindResult{}},
 	{`GET /admin/merchants/[^/]+/movements`, adminapi.MovementList{}},
+	{`GET /admin/merchants/[^/]+/callback-figures`, adminapi.Figures{}},
 	{`GET /admin/merchants/[^/]+/figures`, adminapi.Figures{}},
 	{`GET /admin/movements/[^/]+`, adminapi.Movement{}},
 	{`POST /admin/merchants/[^/]+/keys`, adminapi.CreatedKey{}},

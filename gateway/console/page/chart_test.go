@@ -67,7 +67,7 @@ func TestFiguresAreDrawn(t *testing.T) {
 		counts = append(counts, adminapi.FigureCount{Status: "PAID", Channel: fmt.Sprintf("va-%d", n), Count: 1})
 	}
 	charts := v.FigureCharts(adminapi.Figures{Spans: []adminapi.FigureSpan{
-		{From: from, Counts: counts, Paid: 8, MedianSeconds: 90, P95Seconds: 600}, {From: from.AddDate(0, 0, 1), Counts: []adminapi.FigureCount{}},
+		{From: from, Counts: counts, Timed: 8, MedianMS: 90_000, P95MS: 600_000}, {From: from.AddDate(0, 0, 1), Counts: []adminapi.FigureCount{}},
 	}})
 	var got string
 	for _, c := range charts {

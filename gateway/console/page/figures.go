@@ -11,9 +11,10 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/text"
 )
 
-// tones are the colours of the words that merchants read.
+// tones are the colours of the words that merchants read, and of callbacks' states.
 var tones = map[string]string{
 	"PAID": "good", "SUCCEEDED": "good", "Success": "good", "PENDING": "wait", "Pending": "wait", "FAILED": "bad", "Failed": "bad", "EXPIRED": "tone-5",
+	"delivered": "good", "waiting": "wait", "dead": "bad", "gone": "tone-4", "none": "tone-5",
 }
 
 // mostChannels is how many channels have a tone of their own.
@@ -29,24 +30,13 @@ func (v *Visit) Clock(at time.Time) string { return at.In(v.site.pages.location)
 
 // FigureCharts draws what became of a merchant's movements by the days on which they were made.
 func (v *Visit) FigureCharts(f adminapi.Figures) []Chart {
-	days := make([]string, len(f.Spans))
-	for i, span := range f.Spans {
-		days[i] = v.Day(span.From)
-	}
-	chart := func(title, y string, stacked bool, series ...Series) Chart {
-		return Chart{Title: v.T(title), X: v.T("Day of creation"), Y: v.T(y), Labels: days, Stacked: stacked, Whole: stacked, Series: series}
-	}
-	statuses := v.stacked(f, func(c adminapi.FigureCount) string { return c.Status }, "")
-	for i, s := range statuses {
-		statuses[i].Tone = cmp.Or(tones[s.Name], s.Tone)
-	}
 	channels := v.stacked(f, func(c adminapi.FigureCount) string {
 		if tones[c.Status] != "good" {
 			return ""
 		}
 		return cmp.Or(c.Channel, v.T("not told"))
 	}, v.T("others"))
-	rate, median, p95 := Series{Name: v.T("Success rate"), Tone: "good"}, Series{Name: v.T("Median"), Tone: "tone-1"}, Series{Name: v.T("95th percentile"), Tone: "tone-2"}
+	rate := Series{Name: v.T("Success rate"), Tone: "good"}
 	for _, span := range f.Spans {
 		var good, ended float64
 		for _, c := range span.Counts {
@@ -59,39 +49,64 @@ func (v *Visit) FigureCharts(f adminapi.Figures) []Chart {
 			}
 		}
 		rate.Values = append(rate.Values, 100*good/ended) // of none it is none
-		m, p := math.NaN(), math.NaN()
-		if span.Paid > 0 {
-			m, p = float64(span.MedianSeconds), float64(span.P95Seconds)
-		}
-		median.Values, p95.Values = append(median.Values, m), append(p95.Values, p)
 	}
-	success := chart("Of those that have ended, how many succeeded", "Percent", false, rate)
+	success := v.byDay(f, "Of those that have ended, how many succeeded", "Percent", false, rate)
 	success.Decimals, success.Reach = 1, 100
 	return []Chart{
-		chart("By status", "Number", true, statuses...),
-		chart("What succeeded, by channel", "Number", true, channels...),
+		v.byStatus(f, "By status"),
+		v.byDay(f, "What succeeded, by channel", "Number", true, channels...),
 		success,
-		v.Seconds(chart("Time from creation to payment", "", false, median, p95)),
+		v.times(f, "Time from creation to payment"),
 	}
 }
 
-// Seconds has a chart of seconds in the unit that its greatest number calls for.
-func (v *Visit) Seconds(c Chart) Chart {
-	per, unit := 1.0, "Seconds"
-	switch most := c.greatest(); {
-	case most >= 3*24*60*60:
-		per, unit = 24*60*60, "Days"
-	case most >= 3*60*60:
-		per, unit = 60*60, "Hours"
-	case most >= 3*60:
-		per, unit = 60, "Minutes"
+// CallbackCharts draws what became of a merchant's callbacks.
+func (v *Visit) CallbackCharts(f adminapi.Figures) []Chart {
+	return []Chart{v.byStatus(f, "Callbacks by state"), v.times(f, "Time from a callback's event to its delivery")}
+}
+
+// byDay is a chart of figures by their days.
+func (v *Visit) byDay(f adminapi.Figures, title, y string, stacked bool, series ...Series) Chart {
+	c := Chart{Title: v.T(title), X: v.T("Day of creation"), Y: v.T(y), Stacked: stacked, Whole: stacked, Series: series}
+	for _, span := range f.Spans {
+		c.Labels = append(c.Labels, v.Day(span.From))
 	}
-	for _, s := range c.Series {
-		for i := range s.Values {
-			s.Values[i] /= per
+	return c
+}
+
+func (v *Visit) byStatus(f adminapi.Figures, title string) Chart {
+	series := v.stacked(f, func(c adminapi.FigureCount) string { return c.Status }, "")
+	for i, s := range series {
+		series[i].Tone, series[i].Name = cmp.Or(tones[s.Name], s.Tone), v.T(s.Name)
+	}
+	return v.byDay(f, title, "Number", true, series...)
+}
+
+// times is how long things took, in the unit that the greatest number calls for.
+func (v *Visit) times(f adminapi.Figures, title string) Chart {
+	median, p95 := Series{Name: v.T("Median"), Tone: "tone-1"}, Series{Name: v.T("95th percentile"), Tone: "tone-2"}
+	for _, span := range f.Spans {
+		m, p := math.NaN(), math.NaN()
+		if span.Timed > 0 {
+			m, p = float64(span.MedianMS), float64(span.P95MS)
+		}
+		median.Values, p95.Values = append(median.Values, m), append(p95.Values, p)
+	}
+	c := v.byDay(f, title, "Milliseconds", false, median, p95)
+	for _, unit := range []struct {
+		name string
+		of   time.Duration
+	}{{"Days", 24 * time.Hour}, {"Hours", time.Hour}, {"Minutes", time.Minute}, {"Seconds", time.Second}} {
+		if per := float64(unit.of.Milliseconds()); c.greatest() >= 3*per {
+			for _, s := range c.Series {
+				for i := range s.Values {
+					s.Values[i] /= per
+				}
+			}
+			c.Y, c.Decimals = v.T(unit.name), 1
+			break
 		}
 	}
-	c.Y, c.Decimals = v.T(unit), 1
 	return c
 }
 

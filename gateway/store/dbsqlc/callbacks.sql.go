@@ -100,6 +100,83 @@ func (q *Queries) CallbackAttempts(ctx context.Context, arg CallbackAttemptsPara
 	return items, nil
 }
 
+const callbackFigures = `-- name: CallbackFigures :many
+WITH found AS (
+    SELECT d.span, c.state, a.ms
+    FROM (SELECT unnest($1::INT4[]) AS span, unnest($2::TIMESTAMPTZ[]) AS since, unnest($3::TIMESTAMPTZ[]) AS before) AS d
+    CROSS JOIN LATERAL (
+        SELECT b.merchant_id, b.mode, b.event_id, b.state, b.created_at FROM callbacks AS b
+        WHERE b.merchant_id = $4::TEXT AND b.mode = $5::TEXT AND b.created_at >= d.since AND b.created_at < d.before
+        ORDER BY b.created_at DESC, b.event_id DESC
+        LIMIT $6
+    ) AS c
+    LEFT JOIN LATERAL (
+        SELECT GREATEST(floor(EXTRACT(EPOCH FROM t.at - c.created_at) * 1000), 0)::INT8 + t.took_ms AS ms FROM callback_attempts AS t
+        WHERE t.merchant_id = c.merchant_id AND t.mode = c.mode AND t.event_id = c.event_id AND t.outcome = 'delivered'
+        ORDER BY t.attempt
+        LIMIT 1
+    ) AS a ON TRUE
+    LIMIT $6
+)
+SELECT span::INT4, state::TEXT, count(*) AS n, 0::INT8 AS median, 0::INT8 AS slow
+FROM found GROUP BY span, state
+UNION ALL
+SELECT span, '', count(*), percentile_disc(0.5) WITHIN GROUP (ORDER BY ms), percentile_disc(0.95) WITHIN GROUP (ORDER BY ms)
+FROM found WHERE ms IS NOT NULL GROUP BY span
+`
+
+type CallbackFiguresParams struct {
+	Spans      []int32
+	Since      []time.Time
+	Before     []time.Time
+	MerchantID string
+	Mode       string
+	Most       int32
+}
+
+type CallbackFiguresRow struct {
+	Span   int32
+	State  string
+	N      int64
+	Median int64
+	Slow   int64
+}
+
+// Callbacks in numbers, by spans and as MovementFigures has them: a row for each state, and
+// one for after how many milliseconds a receiver had them.
+func (q *Queries) CallbackFigures(ctx context.Context, arg CallbackFiguresParams) ([]CallbackFiguresRow, error) {
+	rows, err := q.db.Query(ctx, callbackFigures,
+		arg.Spans,
+		arg.Since,
+		arg.Before,
+		arg.MerchantID,
+		arg.Mode,
+		arg.Most,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []CallbackFiguresRow
+	for rows.Next() {
+		var i CallbackFiguresRow
+		if err := rows.Scan(
+			&i.Span,
+			&i.State,
+			&i.N,
+			&i.Median,
+			&i.Slow,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const callbacksByEvent = `-- name: CallbacksByEvent :many
 SELECT found.merchant_id, found.mode, found.event_id, found.event FROM merchants AS t
 CROSS JOIN LATERAL (

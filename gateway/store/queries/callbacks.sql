@@ -101,6 +101,32 @@ WHERE merchant_id = @merchant_id AND mode = @mode AND state = @state AND state I
 ORDER BY created_at DESC, event_id DESC
 LIMIT @most;
 
+-- name: CallbackFigures :many
+-- Callbacks in numbers, by spans and as MovementFigures has them: a row for each state, and
+-- one for after how many milliseconds a receiver had them.
+WITH found AS (
+    SELECT d.span, c.state, a.ms
+    FROM (SELECT unnest(@spans::INT4[]) AS span, unnest(@since::TIMESTAMPTZ[]) AS since, unnest(@before::TIMESTAMPTZ[]) AS before) AS d
+    CROSS JOIN LATERAL (
+        SELECT b.merchant_id, b.mode, b.event_id, b.state, b.created_at FROM callbacks AS b
+        WHERE b.merchant_id = @merchant_id::TEXT AND b.mode = @mode::TEXT AND b.created_at >= d.since AND b.created_at < d.before
+        ORDER BY b.created_at DESC, b.event_id DESC
+        LIMIT @most
+    ) AS c
+    LEFT JOIN LATERAL (
+        SELECT GREATEST(floor(EXTRACT(EPOCH FROM t.at - c.created_at) * 1000), 0)::INT8 + t.took_ms AS ms FROM callback_attempts AS t
+        WHERE t.merchant_id = c.merchant_id AND t.mode = c.mode AND t.event_id = c.event_id AND t.outcome = 'delivered'
+        ORDER BY t.attempt
+        LIMIT 1
+    ) AS a ON TRUE
+    LIMIT @most
+)
+SELECT span::INT4, state::TEXT, count(*) AS n, 0::INT8 AS median, 0::INT8 AS slow
+FROM found GROUP BY span, state
+UNION ALL
+SELECT span, '', count(*), percentile_disc(0.5) WITHIN GROUP (ORDER BY ms), percentile_disc(0.95) WITHIN GROUP (ORDER BY ms)
+FROM found WHERE ms IS NOT NULL GROUP BY span;
+
 -- name: ResendCallback :execrows
 -- A delivery that ended is sent again, under the same id; its first try counts
 -- as one of a new series.
