@@ -53,6 +53,7 @@ var answers = []struct {
 	{`GET /admin/merchants/[^/]+/account-statement`, adminapi.AccountStatement{}},
 	{`GET /admin/merchants/[^/]+/audit`, []store.Audit{}},
 	{`GET /admin/merchants/[^/]+/callbacks`, []adminapi.Callback{}},
+	{`GET /admin/merchants/[^/]+/(callback-)?figures`, adminapi.Figures{}},
 	{`GET /admin/merchants/[^/]+/statement-lines`, []adminapi.StatementLine{}},
 	{`POST /admin/merchants/[^/]+/limits(/.*)?`, []adminapi.Limit{}},
 	{`POST /admin/merchants/[^/]+/(credit|debit)`, adminapi.Adjustment{}},

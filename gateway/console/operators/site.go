@@ -137,6 +137,7 @@ func (c *Console) routes() {
 	c.at("POST /merchants/{merchant}/money", c.adjust, page.Fresh)
 	c.at("GET /merchants/{merchant}/audit", c.merchantAudit)
 	c.at("GET /merchants/{merchant}/callbacks", c.callbacks)
+	c.at("GET /merchants/{merchant}/figures", c.figures)
 	c.at("GET /merchants/{merchant}/statement-lines", c.statementLines)
 	c.at("POST /merchants/{merchant}/statement-lines", c.assign, page.Fresh)
 

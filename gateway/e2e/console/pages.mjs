@@ -159,7 +159,7 @@ await story(async (somebody) => {
     await desk.waitForURL(/\/movements\//);
     await operator.seen(`pages-operators-${kind}`);
   }
-  for (const path of [`/merchants/${MERCHANT}/callbacks`, "/profile", "/nothing", "/people", `/merchants/${MERCHANT}`]) {
+  for (const path of [`/merchants/${MERCHANT}/callbacks`, `/merchants/${MERCHANT}/figures?mode=test`, "/profile", "/nothing", "/people", `/merchants/${MERCHANT}`]) {
     await desk.goto(at(path));
     await operator.seen(`pages-operators${path.replace(MERCHANT, "one").replaceAll("/", "-")}`);
   }
