@@ -6,8 +6,8 @@ import (
 
 	firstpayment "github.com/seed-f006e74d/gerbang/deploy/examples/first-payment"
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
-	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -119,18 +119,12 @@ func (c *Console) steps(r *room, m adminapi.Merchant) ([]step, error) {
 	return all, nil
 }
 
-// hasPaid tells whether anything has succeeded in test mode.
+// hasPaid tells whether a payment of test mode is paid.
 func (c *Console) hasPaid(r *room) (bool, error) {
-	for _, kind := range movement.Kinds() {
-		found, err := c.deps.Records.Movements(r.Request.Context(), movement.Listing{
-			Owner: movement.Owner{MerchantID: r.id(), Mode: string(tenants.Test)}, Kind: kind, States: []movement.State{movement.Succeeded},
-			Before: c.deps.Now().Add(movement.ClockSkew), Most: 1,
-		})
-		if err != nil || len(found) > 0 {
-			return err == nil, err
-		}
-	}
-	return false, nil
+	found, err := adminapi.ListMovements.Call(r.Request.Context(), r.admin, adminapi.MovementFilter{
+		Merchant: r.id(), Mode: string(tenants.Test), Kind: string(manifest.Payment), Status: "PAID", Limit: 1,
+	})
+	return len(found.Movements) > 0, err
 }
 
 // hasVerified tells whether the receiver of test callbacks was seen to verify them.

@@ -11,11 +11,20 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/text"
 )
 
-// tones are the colours of the words that merchants read, and of callbacks' states.
-var tones = map[string]string{
-	"PAID": "good", "SUCCEEDED": "good", "Success": "good", "PENDING": "wait", "Pending": "wait", "FAILED": "bad", "Failed": "bad", "EXPIRED": "tone-5",
-	"delivered": "good", "waiting": "wait", "dead": "bad", "gone": "tone-4", "none": "tone-5",
-}
+// tones are the colours of states and of the words that merchants read.
+var tones = func() map[string]string {
+	all := map[string]string{"EXPIRED": "tone-5"}
+	for tone, words := range map[string][]string{
+		"good": {"PAID", "SUCCEEDED", "Success", "succeeded", "delivered", "posted", "active", "live", "closed", "done", "pushed", "in force", "verified"},
+		"bad":  {"FAILED", "Failed", "failed", "dead", "expired", "returned", "suspended", "refused", "silent", "open", "down"},
+		"wait": {"PENDING", "Pending", "pending", "acknowledged", "waiting", "submitting", "half-open", "proposed", "not_submitted"},
+	} {
+		for _, word := range words {
+			all[word] = tone
+		}
+	}
+	return all
+}()
 
 // mostChannels is how many channels have a tone of their own.
 const mostChannels = 4
