@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -85,19 +84,6 @@ func TestExportsSayWhatIsListed(t *testing.T) {
 // TestStatusesAreColoured: each word that a merchant reads in answers and callbacks has the colour of its state.
 func TestStatusesAreColoured(t *testing.T) {
 	t.Parallel()
-	parts, err := os.ReadFile("templates/_parts.html")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tones := strings.SplitN(string(parts), "{{else if", 3)
-	tone := func(word string) int {
-		for i, part := range tones {
-			if text, _, _ := strings.Cut(part, "}}wait"); strings.Contains(text, ` "`+word+`"`) {
-				return i
-			}
-		}
-		return -1
-	}
 	for _, kind := range movement.Kinds() {
 		rules, _ := movement.RulesOf(kind)
 		for _, state := range rules.Listed("") {
@@ -105,7 +91,7 @@ func TestStatusesAreColoured(t *testing.T) {
 			if state == movement.Returned {
 				word = rules.Word(movement.Failed)
 			}
-			if tone(word) < 0 || tone(word) != tone(string(state)) {
+			if page.Tone(word) == "" || page.Tone(word) != page.Tone(state) {
 				t.Errorf("%s: %s and %s have other colours", kind, word, state)
 			}
 		}

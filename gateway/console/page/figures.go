@@ -13,10 +13,10 @@ import (
 
 // tones are the colours of states and of the words that merchants read.
 var tones = func() map[string]string {
-	all := map[string]string{"EXPIRED": "tone-5"}
+	all := map[string]string{}
 	for tone, words := range map[string][]string{
 		"good": {"PAID", "SUCCEEDED", "Success", "succeeded", "delivered", "posted", "active", "live", "closed", "done", "pushed", "in force", "verified"},
-		"bad":  {"FAILED", "Failed", "failed", "dead", "expired", "returned", "suspended", "refused", "silent", "open", "down"},
+		"bad":  {"EXPIRED", "FAILED", "Failed", "failed", "dead", "expired", "returned", "suspended", "refused", "silent", "open", "down"},
 		"wait": {"PENDING", "Pending", "pending", "acknowledged", "waiting", "submitting", "half-open", "proposed", "not_submitted"},
 	} {
 		for _, word := range words {
@@ -25,6 +25,9 @@ var tones = func() map[string]string {
 	}
 	return all
 }()
+
+// Tone is the colour of a state, or of a word that merchants read: good, bad, wait or "".
+func Tone(word any) string { return tones[fmt.Sprint(word)] }
 
 // mostChannels is how many channels have a tone of their own.
 const mostChannels = 4
@@ -87,6 +90,9 @@ func (v *Visit) byStatus(f adminapi.Figures, title string) Chart {
 	series := v.stacked(f, func(c adminapi.FigureCount) string { return c.Status }, "")
 	for i, s := range series {
 		series[i].Tone, series[i].Name = cmp.Or(tones[s.Name], s.Tone), v.T(s.Name)
+		if s.Name == "EXPIRED" { // told apart from FAILED, which is bad, too
+			series[i].Tone = "tone-5"
+		}
 	}
 	return v.byDay(f, title, "Number", true, series...)
 }

@@ -147,7 +147,7 @@ func (p *pages) functions(code string) template.FuncMap {
 			return strings.TrimPrefix(signed(reflect.Indirect(reflect.ValueOf(n)).Int()), "Rp")
 		},
 		"when":      func(at any) template.HTML { return p.when(code, at) },
-		"tone":      func(word any) string { return tones[fmt.Sprint(word)] },
+		"tone":      Tone,
 		"zone":      func() string { return time.Now().In(p.location).Format("MST (UTC-07:00)") },
 		"languages": func() []text.Language { return text.Languages },
 	}
