@@ -47,7 +47,8 @@ func receiptOf(m movement.Movement) (r mail.Receipt, payer string) {
 }
 
 func mailTo(payer string, r mail.Receipt) *movement.Mail {
-	return &movement.Mail{To: payer, Subject: r.Subject(), Text: r.Text()}
+	subject, text := r.Render()
+	return &movement.Mail{To: payer, Subject: subject, Text: text}
 }
 
 // failed is the result of a quote that an order or a transfer did not get.

@@ -13,13 +13,17 @@ var pageHTML string
 
 var page = template.Must(template.New("mail").Parse(pageHTML))
 
-// part is a paragraph of a mail, or rows where each of its lines is one.
+// part is a paragraph of a mail, or rows where each of its lines is one, or a link.
 type part struct {
 	Text string
 	Rows []row
+	Link string
 }
 
 type row struct{ Name, Value string }
+
+// links are those of our own: a text of others is never a paragraph.
+var links = regexp.MustCompile(`^https?://\S+$`)
 
 var rowLine = regexp.MustCompile(`^([^\s:]{1,20}): +(\S.*)$`)
 
@@ -39,13 +43,16 @@ func htmlOf(m Message) (string, error) {
 
 // languageOf is the language of a mail's text, by its foot.
 func languageOf(text string) string {
-	if strings.HasSuffix(strings.TrimSpace(text), english.foot) {
-		return "en"
+	if strings.HasSuffix(text, foot(English)) {
+		return English
 	}
-	return "id"
+	return Indonesian
 }
 
 func partOf(text string) part {
+	if links.MatchString(text) {
+		return part{Link: text}
+	}
 	var rows []row
 	for l := range strings.SplitSeq(text, "\n") {
 		found := rowLine.FindStringSubmatch(l)

@@ -24,19 +24,21 @@ For:        Dua kopi
 
 This message was sent by a machine; answers to it are not read.
 `
-	if got := paid.Text(); got != want {
+	subject, got := paid.Render()
+	if got != want {
 		t.Errorf("got\n%s", got)
 	}
-	if got := paid.Subject(); got != "Receipt from Warung Sentosa: Rp25.017" {
-		t.Errorf("subject %q", got)
+	if subject != "Receipt from Warung Sentosa: Rp25.017" {
+		t.Errorf("subject %q", subject)
 	}
 	test := paid
 	test.Test, test.Description = true, ""
-	if text := test.Text(); !strings.HasPrefix(text, "This is a test. No money has moved.\n\n") || strings.Contains(text, "For:") {
+	subject, text := test.Render()
+	if !strings.HasPrefix(text, "This is a test. No money has moved.\n\n") || strings.Contains(text, "For:") {
 		t.Errorf("of test mode\n%s", text)
 	}
-	if got := test.Subject(); got != "[Test] Receipt from Warung Sentosa: Rp25.017" {
-		t.Errorf("subject %q", got)
+	if subject != "[Test] Receipt from Warung Sentosa: Rp25.017" {
+		t.Errorf("subject %q", subject)
 	}
 }
 
@@ -55,11 +57,12 @@ Pesan ini dikirim oleh mesin; balasannya tidak dibaca.
 `
 	r := paid
 	r.Language, r.Test, r.PaidAt = "", true, time.Date(2026, 7, 31, 20, 30, 0, 0, time.UTC)
-	if got := r.Text(); got != want {
+	subject, got := r.Render()
+	if got != want {
 		t.Errorf("got\n%s", got)
 	}
-	if got := r.Subject(); got != "[Test] Bukti pembayaran ke Warung Sentosa: Rp25.017" {
-		t.Errorf("subject %q", got)
+	if subject != "[Test] Bukti pembayaran ke Warung Sentosa: Rp25.017" {
+		t.Errorf("subject %q", subject)
 	}
 }
 
@@ -75,11 +78,13 @@ func TestTextsOfOthersKeepToTheirLine(t *testing.T) {
 	} {
 		r := paid
 		r.Merchant, r.Reference, r.Description = text, text, text
-		if got, want := strings.Count(r.Text(), "\n"), strings.Count(paid.Text(), "\n"); got != want {
-			t.Errorf("%s: %d lines, want %d:\n%s", name, got, want, r.Text())
+		_, whole := paid.Render()
+		subject, text := r.Render()
+		if got, want := strings.Count(text, "\n"), strings.Count(whole, "\n"); got != want {
+			t.Errorf("%s: %d lines, want %d:\n%s", name, got, want, text)
 		}
-		if s := r.Subject(); strings.ContainsAny(s, "\r\n\u2028\u202e\u200b") || len(s) > 600 || len(r.Text()) > 2000 {
-			t.Errorf("%s: subject %q", name, s)
+		if strings.ContainsAny(subject, "\r\n\u2028\u202e\u200b") || len(subject) > 600 || len(text) > 2000 {
+			t.Errorf("%s: subject %q", name, subject)
 		}
 	}
 }

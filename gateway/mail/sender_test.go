@@ -149,7 +149,7 @@ func TestTheHTMLSaysWhatTheTextSays(t *testing.T) {
 	r.Merchant, r.Description = `<script>alert(1)</script>`, `<img src="https://shop.example/x">: "a"`
 	s := serve(t, nil)
 	l := thanks
-	l.Subject, l.Text = r.Subject(), r.Text()
+	l.Subject, l.Text = r.Render()
 	if err := s.sender(t).Send(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}
