@@ -25,6 +25,16 @@ type Person struct {
 	Epoch     int64
 	Linked    string // the account at an identity provider, by issuer and subject; empty for none
 	CreatedAt time.Time
+
+	Language   string // of the mails that they get
+	FreshCodes []byte // the recovery codes that they have not kept yet, sealed
+}
+
+// Reset lets whoever has its link, and the person's second factor, set another password, once.
+type Reset struct {
+	Hash      Hash
+	PersonID  uuid.UUID
+	ExpiresAt time.Time
 }
 
 // Member is a person's role at a merchant, or at the platform.
@@ -47,4 +57,5 @@ type Invitation struct {
 	Email      string
 	By         string // who invites
 	ExpiresAt  time.Time
+	Mail       string // where its mail stands; empty where nothing was mailed
 }

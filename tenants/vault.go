@@ -413,6 +413,24 @@ func (v *Vault) ResealTOTP(person string, sealed []byte) ([]byte, bool, error) {
 	return again, err == nil, err
 }
 
+// The columns of what is kept of a person for a while. It is not sealed anew when keys
+// change: it is shorter-lived than a key that was rotated out, or can be asked for again.
+const (
+	ColumnMail    = "mail.body"
+	ColumnCodes   = "person.fresh_codes"
+	ColumnBrowser = "person.browser" // in the browser's own cookie
+)
+
+// SealPersonal seals what a column keeps under an id.
+func (v *Vault) SealPersonal(column, id string, plaintext []byte) ([]byte, error) {
+	return v.seal(plaintext, AD{MerchantID: MerchantID(id), Column: column}, resealPause)
+}
+
+// OpenPersonal returns what SealPersonal sealed.
+func (v *Vault) OpenPersonal(column, id string, sealed []byte) ([]byte, error) {
+	return v.Open(sealed, AD{MerchantID: MerchantID(id), Column: column})
+}
+
 // SealDecisions seals the inputs of decisions, which hold what people call personal. OpenDecisions opens them.
 func (v *Vault) SealDecisions(inputs []byte) ([]byte, error) {
 	return v.seal(inputs, AD{Column: columnDecisions}, resealPause)

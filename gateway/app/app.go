@@ -206,10 +206,13 @@ func (a *App) wire(ctx context.Context) error {
 	if err := a.wireDispatcher(vault, replica); err != nil {
 		return err
 	}
+	if err := a.wireSignIn(vault, mailed); err != nil {
+		return err
+	}
 	if err := a.wireConsole(vault, zone); err != nil {
 		return err
 	}
-	if err := a.wirePeople(vault, zone); err != nil {
+	if err := a.wirePeople(zone); err != nil {
 		return err
 	}
 	trusted, err := prefixes(a.config.TrustedProxies)

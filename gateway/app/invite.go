@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
+	"strings"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
@@ -43,50 +43,86 @@ func RemovePerson(ctx context.Context, c Config, email string) error {
 	return nil
 }
 
-// Invite makes an invitation to a merchant, or to the platform, on the database and the
-// keyset of a configuration, whether or not a gateway runs there: who has both may do
-// anything, and this is how the first one comes in.
-func Invite(ctx context.Context, c Config, to tenants.MerchantID, role tenants.Role, email string) (Invited, error) {
+// openSignIn opens what people sign in with on the database and the keyset of a
+// configuration, whether or not a gateway runs there: who has both may do anything, and this
+// is how the first one comes in. It mails nothing.
+func openSignIn(ctx context.Context, c Config) (in *signin.SignIn, done func(), err error) {
 	s, err := store.Open(ctx, c.DatabaseURL, store.Options{MaxConns: 2})
 	if err != nil {
-		return Invited{}, err
+		return nil, nil, err
 	}
-	defer s.Close()
+	defer func() {
+		if err != nil {
+			s.Close()
+		}
+	}()
 	source, err := c.keyset()
 	if err != nil {
-		return Invited{}, err
+		return nil, nil, err
 	}
 	vault, err := tenants.OpenVault(ctx, source, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return Invited{}, err
+		return nil, nil, err
 	}
-	if _, err := readNameKey(ctx, s, vault, time.Now()); err != nil { // it is this database's keyset
-		return Invited{}, err
+	if _, err = readNameKey(ctx, s, vault, time.Now()); err != nil { // it is this database's keyset
+		return nil, nil, err
 	}
-	in, err := signin.New(s, vault, limit.NewFailures(), time.Now, slog.New(slog.DiscardHandler))
+	if in, err = signin.New(s, vault, limit.NewFailures(), time.Now, slog.New(slog.DiscardHandler)); err != nil {
+		return nil, nil, err
+	}
+	in.Post(signin.Post{Merchants: c.MerchantsConsoleURL, Operators: c.OperatorsConsoleURL})
+	return in, s.Close, nil
+}
+
+var errNoConsole = errors.New("merchants_console_url, or operators_console_url for operators, must be in the configuration: the link leads there")
+
+// Invite makes an invitation to a merchant, or to the platform, on the database and the
+// keyset of a configuration. Its link is for whoever asks to hand over.
+func Invite(ctx context.Context, c Config, to tenants.MerchantID, role tenants.Role, email string) (Invited, error) {
+	in, done, err := openSignIn(ctx, c)
 	if err != nil {
 		return Invited{}, err
 	}
+	defer done()
+	return invite(ctx, in, c, "gerbang invite", to, role, email)
+}
+
+// Recovered is a link by which somebody sets a new password, with their second factor.
+type Recovered struct {
+	URL       string    `json:"url"`
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
+// Recover makes such a link.
+func Recover(ctx context.Context, c Config, email string) (Recovered, error) {
+	in, done, err := openSignIn(ctx, c)
+	if err != nil {
+		return Recovered{}, err
+	}
+	defer done()
+	link, until, err := in.Recover(tenants.From(ctx, tenants.CommandLine), email)
+	switch {
+	case errors.Is(err, tenants.ErrNotFound):
+		return Recovered{}, fault.New(fault.NotFound, "Nobody signs in with this address.")
+	case err == nil && strings.HasPrefix(link, "/"):
+		err = errNoConsole
+	}
+	return Recovered{link, until}, err
+}
+
+// Invite makes an invitation on a running gateway, which is not mailed.
+func (a *App) Invite(ctx context.Context, by string, to tenants.MerchantID, role tenants.Role, email string) (Invited, error) {
+	return invite(ctx, a.SignIn, a.config, by, to, role, email)
+}
+
+func invite(ctx context.Context, in *signin.SignIn, c Config, by string, to tenants.MerchantID, role tenants.Role, email string) (Invited, error) {
 	base := c.MerchantsConsoleURL
 	if to == tenants.Platform {
 		base = c.OperatorsConsoleURL
 	}
 	if base == "" {
-		return Invited{}, errors.New("merchants_console_url, or operators_console_url for operators, must be in the configuration: the link leads there")
+		return Invited{}, errNoConsole
 	}
-	return invite(ctx, in, base, "gerbang invite", to, role, email)
-}
-
-// Invite makes an invitation on a running gateway.
-func (a *App) Invite(ctx context.Context, by string, to tenants.MerchantID, role tenants.Role, email string) (Invited, error) {
-	base := a.config.MerchantsConsoleURL
-	if to == tenants.Platform {
-		base = a.config.OperatorsConsoleURL
-	}
-	return invite(ctx, a.SignIn, base, by, to, role, email)
-}
-
-func invite(ctx context.Context, in *signin.SignIn, base, by string, to tenants.MerchantID, role tenants.Role, email string) (Invited, error) {
 	secret, i, err := in.Invite(tenants.From(ctx, tenants.CommandLine), by, to, role, email)
 	if errors.Is(err, tenants.ErrNotFound) {
 		return Invited{}, fault.New(fault.NotFound, "There is no such merchant.")
@@ -94,5 +130,5 @@ func invite(ctx context.Context, in *signin.SignIn, base, by string, to tenants.
 	if err != nil {
 		return Invited{}, fmt.Errorf("invite: %w", err)
 	}
-	return Invited{URL: base + "/invitations/" + url.PathEscape(secret), Email: i.Email, Role: i.Role, ExpiresAt: i.ExpiresAt}, nil
+	return Invited{URL: base + "/invitations/" + secret, Email: i.Email, Role: i.Role, ExpiresAt: i.ExpiresAt}, nil
 }

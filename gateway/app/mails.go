@@ -18,7 +18,7 @@ func (a *App) wireOutbox(replica string) (mailed func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("config: smtp: %w", err)
 	}
-	a.outbox = mail.NewOutbox(a.store, sender.Send, a.leases("mails", replica), a.log)
+	a.outbox = mail.NewOutbox(a.store, sender.Send, a.vault, a.leases("mails", replica), a.log)
 	return a.outbox.Wake, nil
 }
 

@@ -18,12 +18,17 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// wirePeople makes the consoles' pages, and what people sign in with.
-func (a *App) wirePeople(vault *tenants.Vault, zone *time.Location) error {
-	var err error
-	if a.SignIn, err = signin.New(a.store, vault, limit.NewFailures(), a.clock.Now, a.log); err != nil {
-		return err
+// wireSignIn makes what people sign in with. Mailed wakes the outbox; it is nil where no
+// mails are sent.
+func (a *App) wireSignIn(vault *tenants.Vault, mailed func()) (err error) {
+	if a.SignIn, err = signin.New(a.store, vault, limit.NewFailures(), a.clock.Now, a.log); err == nil {
+		a.SignIn.Post(signin.Post{Merchants: a.config.MerchantsConsoleURL, Operators: a.config.OperatorsConsoleURL, Mailed: mailed})
 	}
+	return err
+}
+
+// wirePeople makes the consoles' pages.
+func (a *App) wirePeople(zone *time.Location) error {
 	shared := page.Dependencies{SignIn: a.SignIn, Sessions: a.store.Sessions(), Now: a.clock.Now, Log: a.log}
 	of, err := operators.New(operators.Config{
 		URL: a.config.OperatorsConsoleURL, Trusted: a.console.Trusted, Location: zone, Provider: a.config.IdentityProvider.provider(a.config.OperatorsConsoleURL, a.clock.Now),

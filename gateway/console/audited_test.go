@@ -97,6 +97,19 @@ func (w *world) changes() map[string]func() audited {
 				return failed(adminapi.SuspendMerchant.Call(ctx, a, adminapi.StatusChange{Merchant: id, Reason: "why"}))
 			})
 		},
+		"POST /admin/merchants/{merchant}/invitations": func() audited {
+			id := shop()
+			return of(id, "member.invite", func(a *adminapi.Client) error {
+				return failed(adminapi.InvitePerson.Call(ctx, a, adminapi.NewInvitation{Merchant: id, Email: "owner@example.com"}))
+			})
+		},
+		"POST /admin/merchants/{merchant}/invitations/revoke": func() audited {
+			id := shop()
+			must(failed(adminapi.InvitePerson.Call(ctx, budi, adminapi.NewInvitation{Merchant: id, Email: "owner@example.com"})))
+			return of(id, "member.uninvite", func(a *adminapi.Client) error {
+				return failed(adminapi.RevokeInvitation.Call(ctx, a, adminapi.Uninvitation{Merchant: id, Email: "owner@example.com"}))
+			})
+		},
 		"POST /admin/merchants/{merchant}/resume": func() audited {
 			id := shop()
 			must(failed(adminapi.SuspendMerchant.Call(ctx, budi, adminapi.StatusChange{Merchant: id, Reason: "why"})))

@@ -220,6 +220,7 @@ type Dependencies struct {
 	Merchants  Merchants
 	Secrets    Secrets
 	Operators  OperatorTokens
+	People     People
 	Pauses     Pauses
 	Movements  Movements
 	Exceptions Exceptions

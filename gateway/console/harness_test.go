@@ -28,8 +28,10 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
+	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/rollout"
+	"github.com/seed-f006e74d/gerbang/gateway/signin"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
@@ -288,7 +290,13 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 		t.Fatal(err)
 	}
 	approvals.Follow(w.plugins)
+	people, err := signin.New(w.store, w.vault, limit.NewFailures(), now, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	people.Post(signin.Post{Merchants: "https://console.example.com"})
 	deps := console.Dependencies{
+		People:    people,
 		Approvals: approvals, Finder: w.store, Policies: w.store, Publisher: w.publisher, Following: w.following,
 		Merchants: w.store, Secrets: w.store, Operators: w.store, Pauses: w.store, Movements: w.store, Exceptions: w.store, Callbacks: w.store, Ledger: w.store, Statements: w.store,
 		Usage: w.store.Usage, Policy: func() *policy.Set { return set },

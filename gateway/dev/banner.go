@@ -67,7 +67,7 @@ Gerbang is running on {{.Engine}}, with simulated providers. Ctrl-C stops it.
   Inbox    {{.SandboxURL}}/inbox      (a merchant's server: receives callbacks, verifies and shows them)
   Mails    {{.SandboxURL}}/mails      (receipts for payers; they are caught and go no further)
 
-  The consoles, for people. Each link is good once, for 15 minutes; a restart prints new ones.
+  The consoles, for people. Each link is good once, for 7 days; a restart replaces it.
     merchants  {{.OwnerURL}}
     operators  {{.OperatorURL}}
 {{range .Merchants}}

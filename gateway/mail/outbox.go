@@ -26,6 +26,7 @@ type Outbox struct {
 
 	queue Queue
 	send  func(context.Context, Message) error
+	vault Vault
 	log   *slog.Logger
 }
 
@@ -37,9 +38,10 @@ const (
 	recordWithin = 5 * time.Second
 )
 
-// NewOutbox makes an outbox. Send makes one attempt, as [Sender.Send] does.
-func NewOutbox(mails Queue, send func(context.Context, Message) error, leases *queue.Leases, log *slog.Logger) *Outbox {
-	o := &Outbox{queue: mails, send: send, log: log}
+// NewOutbox makes an outbox. Send makes one attempt, as [Sender.Send] does; the vault opens
+// mails that are sealed.
+func NewOutbox(mails Queue, send func(context.Context, Message) error, vault Vault, leases *queue.Leases, log *slog.Logger) *Outbox {
+	o := &Outbox{queue: mails, send: send, vault: vault, log: log}
 	o.Runner = queue.NewRunner(queue.Work[movement.QueuedMail]{
 		Name: "outbox", Every: readEvery, Page: outboxPage, Eager: true, Handle: o.handle,
 		Due: func(ctx context.Context, b queue.Batch) ([]movement.QueuedMail, error) {
@@ -58,7 +60,12 @@ func (o *Outbox) handle(ctx context.Context, page []movement.QueuedMail) error {
 // attempt makes one attempt and records it; its error is that it could not. What
 // is not recorded is tried again.
 func (o *Outbox) attempt(ctx context.Context, m movement.QueuedMail) error {
-	err := o.send(ctx, Message{ID: m.ID.String(), At: m.CreatedAt, To: m.To, Subject: m.Subject, Text: m.Text})
+	opened, err := open(o.vault, m.Mail)
+	if err != nil {
+		err = &Fault{Reason: "the mail can't be opened with the keyset"}
+	} else {
+		err = o.send(ctx, Message{ID: m.ID.String(), At: m.CreatedAt, To: opened.To, Subject: opened.Subject, Text: opened.Text})
+	}
 	if err != nil && ctx.Err() != nil {
 		return nil // we stop; nobody knows what became of it
 	}

@@ -146,7 +146,7 @@ func (m *mailServer) tries(id uuid.UUID) int {
 func post(t *testing.T, leases queue.LeaseStore, b *bag, m *mailServer, name string) (o *mail.Outbox, log *queuetest.Log, end func()) {
 	t.Helper()
 	log = &queuetest.Log{}
-	o = mail.NewOutbox(b, m.Send, queue.NewLeases(leases, "mails", name, movement.Buckets, time.Now), slog.New(slog.NewTextHandler(log, nil)))
+	o = mail.NewOutbox(b, m.Send, nil, queue.NewLeases(leases, "mails", name, movement.Buckets, time.Now), slog.New(slog.NewTextHandler(log, nil)))
 	return o, log, queuetest.Start(t, o.Run)
 }
 

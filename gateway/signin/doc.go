@@ -6,7 +6,17 @@
 // argon2id, and a TOTP code, whose secret is kept sealed. A code counts once. After ten
 // failures a person waits a minute, so that nobody guesses codes; an address that fails
 // often waits, too. Ten recovery codes, of which each counts once, are shown when the
-// second factor is set up.
+// second factor is set up, until their owner says that they are kept.
+//
+// An invitation lives seven days and is good once; one to the same address replaces it. A
+// link to a new password lives thirty minutes, and wants a code, too. Both are 260 random
+// bits, of which the hash is kept. A mail that holds one is sealed with the keyset until it
+// is sent or given up, and then removed: who reads the database, or a backup of it, can't
+// use it. Mails are in the language of the browser with which their reader has joined.
+//
+// A browser is known to a person for 30 days after they have signed in with it, by a sealed
+// cookie. A sign-in with another one is told by mail. Addresses are not compared: those of
+// phones change by the hour, and a mail that comes every day is read by nobody.
 //
 // An operator may also be proven by an identity provider (package identity), in place of
 // password and code, and prove themselves anew there where a fresh code is needed: by the one

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -32,13 +33,14 @@ var (
 )
 
 // Store keeps people. What is not there is tenants.ErrNotFound. Whatever changes what somebody may do is committed with its audit
-// entry, at the merchant (or the platform) that it is about, under the name that is given.
+// entry, at the merchant (or the platform) that it is about, under the name that is given, and with
+// the mails that tell of it.
 type Store interface {
 	PersonByEmail(ctx context.Context, email string) (tenants.Person, error)
 	PersonByID(ctx context.Context, id uuid.UUID) (tenants.Person, error)
 	// NoteSignIn and NoteRefusal audit what somebody did with their sign-in, and what was
 	// tried with it.
-	NoteSignIn(ctx context.Context, p tenants.Person, action, detail string, now time.Time) error
+	NoteSignIn(ctx context.Context, p tenants.Person, action, detail string, now time.Time, mails ...movement.Mail) error
 	NoteRefusal(ctx context.Context, p tenants.Person, why string, times int64, now time.Time) error
 	// Link is false where an account at an identity provider is linked already.
 	Link(ctx context.Context, p tenants.Person, account string, now time.Time) (bool, error)
@@ -47,15 +49,26 @@ type Store interface {
 	UseStep(ctx context.Context, id uuid.UUID, step int64) (bool, error)
 	UseRecoveryCode(ctx context.Context, p tenants.Person, code tenants.Hash, now time.Time) (bool, error)
 	RecoveryCodes(ctx context.Context, id uuid.UUID) (int, error)
-	SetRecoveryCodes(ctx context.Context, p tenants.Person, codes []tenants.Hash, now time.Time) error
+	// SetRecoveryCodes keeps the codes sealed, too, until KeptRecoveryCodes.
+	SetRecoveryCodes(ctx context.Context, p tenants.Person, codes []tenants.Hash, sealed []byte, now time.Time) error
+	KeptRecoveryCodes(ctx context.Context, id uuid.UUID) error
 	// TakeAttempt counts an attempt, and is false where there were too many since a wait.
 	TakeAttempt(ctx context.Context, id uuid.UUID, now time.Time, most int, wait time.Duration) (bool, error)
 	ForgetSignInFailures(ctx context.Context, id uuid.UUID) error
-	// SetPassword and SetFactor are tenants.ErrNotFound where the epoch has risen meanwhile.
-	SetPassword(ctx context.Context, p tenants.Person, password string, now time.Time) error
-	SetFactor(ctx context.Context, p tenants.Person, totp []byte, step int64, now time.Time) error
+	// SetPassword and SetFactor are tenants.ErrNotFound where the epoch has risen meanwhile,
+	// and ResetPassword also where its link was used.
+	SetPassword(ctx context.Context, p tenants.Person, password string, now time.Time, mails ...movement.Mail) error
+	SetFactor(ctx context.Context, p tenants.Person, totp []byte, step int64, now time.Time, mails ...movement.Mail) error
+	ResetPassword(ctx context.Context, hash tenants.Hash, p tenants.Person, password string, now time.Time, mails ...movement.Mail) error
+	// AddReset is false, and stores nothing, where a link was made since soon.
+	AddReset(ctx context.Context, p tenants.Person, r tenants.Reset, soon, now time.Time, mails ...movement.Mail) (bool, error)
+	Reset(ctx context.Context, hash tenants.Hash) (tenants.Reset, error)
 
-	Invite(ctx context.Context, i tenants.Invitation, now time.Time) error
+	MerchantsByID(ctx context.Context, ids []string) ([]tenants.Merchant, error)
+	// Invite replaces an earlier invitation of the same address.
+	Invite(ctx context.Context, i tenants.Invitation, now time.Time, mails ...movement.Mail) error
+	InvitationsOf(ctx context.Context, to tenants.MerchantID, now time.Time) ([]tenants.Invitation, error)
+	RevokeInvitation(ctx context.Context, by string, to tenants.MerchantID, email string, now time.Time) error
 	Invitation(ctx context.Context, hash tenants.Hash) (tenants.Invitation, error)
 	// AcceptNew stores a person and makes it a member, AcceptKnown makes one a member that
 	// is there: both by an invitation, which is used up by it.

@@ -1,6 +1,7 @@
 package signin
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -8,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"regexp"
 	"runtime"
 	"slices"
 	"sync"
@@ -19,12 +19,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/mail"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 const (
 	// InvitationLife is how long an invitation is good for.
-	InvitationLife = 15 * time.Minute
+	InvitationLife = 7 * 24 * time.Hour
 	// shortest and longest are the lengths of passwords, in characters.
 	shortest, longest = 12, 200
 
@@ -43,8 +44,9 @@ const coresAHash = 4
 // hashParams are argon2id's: on one core, not on all that there are.
 var hashParams = &argon2id.Params{Memory: 64 << 10, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 
-// Vault seals second factors.
+// Vault seals second factors, and what is kept of people for a while.
 type Vault interface {
+	mail.Vault
 	SealTOTP(person string, secret []byte) ([]byte, error)
 	OpenTOTP(person string, sealed []byte) ([]byte, error)
 }
@@ -67,6 +69,9 @@ type SignIn struct {
 	mu       sync.Mutex
 	waiting  map[refused]refusal
 	nobody   string // a password's hash, for addresses that nobody has
+
+	post      Post
+	forgotten chan asked
 }
 
 // New makes a SignIn.
@@ -74,6 +79,7 @@ func New(store Store, vault Vault, failures Failures, now func() time.Time, log 
 	s := &SignIn{
 		store: store, vault: vault, failures: failures, now: now, log: log,
 		hashing: make(chan struct{}, max(1, runtime.NumCPU()/coresAHash)), refused: make(chan refused, mostRefusals), waiting: map[refused]refusal{},
+		forgotten: make(chan asked, mostAsked),
 	}
 	var err error
 	s.nobody, err = argon2id.CreateHash(rand.Text(), hashParams)
@@ -84,7 +90,7 @@ func New(store Store, vault Vault, failures Failures, now func() time.Time, log 
 // Whether an email address is known can't be told from the answer, nor from its time: a
 // wrong password counts for where it comes from alone, so that nobody can lock a person
 // out who has the right one.
-func (s *SignIn) Try(ctx context.Context, from netip.Addr, address, password, code string) (tenants.Person, error) {
+func (s *SignIn) Try(ctx context.Context, browser Browser, from netip.Addr, address, password, code string) (tenants.Person, error) {
 	if s.failures.Blocked(s.now(), from) {
 		return tenants.Person{}, ErrTooMany
 	}
@@ -111,7 +117,7 @@ func (s *SignIn) Try(ctx context.Context, from netip.Addr, address, password, co
 	if err := s.Confirm(ctx, from, person, code); err != nil {
 		return tenants.Person{}, err
 	}
-	return person, s.store.NoteSignIn(ctx, person, "signin.in", "", s.now())
+	return person, s.entered(ctx, person, browser, "")
 }
 
 // Confirm takes a code of somebody, each once: a time-based one or a recovery code. The
@@ -156,8 +162,8 @@ func (s *SignIn) use(ctx context.Context, p tenants.Person, code string) (bool, 
 
 // Vouched is the operator whom an identity provider has proven, by the verified address and
 // by the account there that they have linked: another one, though of the same address, opens
-// nothing.
-func (s *SignIn) Vouched(ctx context.Context, address, account, action string) (tenants.Person, error) {
+// nothing. Where that only confirms who has signed in before, nobody enters.
+func (s *SignIn) Vouched(ctx context.Context, browser Browser, address, account string, confirms bool) (tenants.Person, error) {
 	address, err := Email(address)
 	if err != nil {
 		return tenants.Person{}, ErrStranger
@@ -179,7 +185,10 @@ func (s *SignIn) Vouched(ctx context.Context, address, account, action string) (
 	}
 	switch person.Linked {
 	case account:
-		return person, s.store.NoteSignIn(ctx, person, action, "by the identity provider", s.now())
+		if confirms {
+			return person, s.store.NoteSignIn(ctx, person, "signin.confirm", "by the identity provider", s.now())
+		}
+		return person, s.entered(ctx, person, browser, "by the identity provider")
 	case "":
 		s.refuse(ctx, person, "by the identity provider: no account is linked")
 		return tenants.Person{}, ErrUnlinked
@@ -244,13 +253,19 @@ func (s *SignIn) refuse(ctx context.Context, p tenants.Person, why string) {
 	s.waiting[kind] = refusal{p, earlier.times + 1, s.now(), tenants.OriginOf(ctx)}
 }
 
-// Run audits refused sign-ins until the context ends, and then those that still wait.
+// Run audits refused sign-ins, and mails links to new passwords, until the context ends, and
+// then those that still wait.
 func (s *SignIn) Run(ctx context.Context) error {
 	for {
 		select {
 		case kind := <-s.refused:
 			s.audit(ctx, kind)
+		case a := <-s.forgotten:
+			s.send(ctx, a)
 		case <-ctx.Done():
+			for len(s.forgotten) > 0 {
+				s.send(ctx, <-s.forgotten)
+			}
 			for len(s.refused) > 0 && s.audit(ctx, <-s.refused) {
 				continue
 			}
@@ -323,21 +338,25 @@ func (s *SignIn) hashed(ctx context.Context, password string) (string, error) {
 	return argon2id.CreateHash(password, hashParams)
 }
 
-// Invite makes an invitation, whose secret is returned this once.
+// Invite makes an invitation that is not mailed, whose secret is returned this once.
 func (s *SignIn) Invite(ctx context.Context, by string, to tenants.MerchantID, role tenants.Role, address string) (secret string, i tenants.Invitation, err error) {
+	if secret, i, err = s.invitation(by, to, role, address); err != nil {
+		return "", i, err
+	}
+	return secret, i, s.store.Invite(ctx, i, s.now())
+}
+
+// invitation draws one.
+func (s *SignIn) invitation(by string, to tenants.MerchantID, role tenants.Role, address string) (secret string, i tenants.Invitation, err error) {
 	if !slices.Contains(tenants.RolesOf(to), role) {
 		return "", i, fault.Invalid("role", fmt.Sprintf("must be one of %v", tenants.RolesOf(to)))
 	}
 	if address, err = Email(address); err != nil {
 		return "", i, fault.Invalid("email", "must be an email address")
 	}
-	secret = rand.Text()
-	i = tenants.Invitation{Hash: sha256.Sum256([]byte(secret)), MerchantID: to, Role: role, Email: address, By: by, ExpiresAt: s.now().Add(InvitationLife)}
-	return secret, i, s.store.Invite(ctx, i, s.now())
+	secret, hash := drawn()
+	return secret, tenants.Invitation{Hash: hash, MerchantID: to, Role: role, Email: address, By: by, ExpiresAt: s.now().Add(InvitationLife)}, nil
 }
-
-// secretForm is that of rand.Text.
-var secretForm = regexp.MustCompile(`^[A-Z2-7]{26}$`)
 
 // Invitation finds one by its secret. Known tells whether the person that is invited has
 // signed in here before.
@@ -363,9 +382,10 @@ func (s *SignIn) Invitation(ctx context.Context, secret string) (i tenants.Invit
 type Newcomer struct {
 	Name, Password, Code string
 	Factor               []byte // sealed
+	Language             string // of the browser with which they join
 }
 
-// Accept makes a member of somebody new. The recovery codes are shown this once.
+// Accept makes a member of somebody new. The recovery codes are FreshCodes, too.
 func (s *SignIn) Accept(ctx context.Context, secret string, n Newcomer) (tenants.Person, []string, error) {
 	i, known, err := s.Invitation(ctx, secret)
 	if err != nil {
@@ -381,7 +401,7 @@ func (s *SignIn) Accept(ctx context.Context, secret string, n Newcomer) (tenants
 	if err != nil {
 		return tenants.Person{}, nil, err
 	}
-	p := tenants.Person{ID: uuid.New(), Email: i.Email, Name: n.Name, Step: step, Epoch: 1, CreatedAt: s.now()}
+	p := tenants.Person{ID: uuid.New(), Email: i.Email, Name: n.Name, Step: step, Epoch: 1, CreatedAt: s.now(), Language: cmp.Or(n.Language, mail.Indonesian)}
 	if p.Password, err = s.hashed(ctx, n.Password); err != nil {
 		return tenants.Person{}, nil, err
 	}
@@ -389,6 +409,9 @@ func (s *SignIn) Accept(ctx context.Context, secret string, n Newcomer) (tenants
 		return tenants.Person{}, nil, err
 	}
 	shown, kept := newRecoveryCodes()
+	if p.FreshCodes, err = s.sealedCodes(p.ID, shown); err != nil {
+		return tenants.Person{}, nil, err
+	}
 	if _, err = s.store.AcceptNew(ctx, i.Hash, p, kept); err != nil {
 		return tenants.Person{}, nil, invitationGone(err)
 	}
@@ -432,7 +455,12 @@ func (s *SignIn) ChangePassword(ctx context.Context, p tenants.Person, password 
 	if err != nil {
 		return err
 	}
-	return s.store.SetPassword(ctx, p, hash, s.now())
+	mails := s.compose(ctx, "password", p.Language, p.Email, mail.Values{})
+	if err := s.store.SetPassword(ctx, p, hash, s.now(), mails...); err != nil {
+		return err
+	}
+	s.committed(mails)
+	return nil
 }
 
 // ChangeFactor sets another second factor, whose app shows a code, and ends all of the
@@ -446,13 +474,22 @@ func (s *SignIn) ChangeFactor(ctx context.Context, p tenants.Person, sealed []by
 	if err != nil {
 		return err
 	}
-	return s.store.SetFactor(ctx, p, kept, step, s.now())
+	mails := s.compose(ctx, "factor", p.Language, p.Email, mail.Values{})
+	if err := s.store.SetFactor(ctx, p, kept, step, s.now(), mails...); err != nil {
+		return err
+	}
+	s.committed(mails)
+	return nil
 }
 
-// NewRecoveryCodes replaces somebody's codes. They are shown this once.
+// NewRecoveryCodes replaces somebody's codes by those that FreshCodes then shows.
 func (s *SignIn) NewRecoveryCodes(ctx context.Context, p tenants.Person) ([]string, error) {
 	shown, kept := newRecoveryCodes()
-	return shown, s.store.SetRecoveryCodes(ctx, p, kept, s.now())
+	sealed, err := s.sealedCodes(p.ID, shown)
+	if err != nil {
+		return nil, err
+	}
+	return shown, s.store.SetRecoveryCodes(ctx, p, kept, sealed, s.now())
 }
 
 // RecoveryCodes counts the codes that somebody has left.

@@ -251,8 +251,8 @@ func (s *Store) AuditOf(ctx context.Context, r AuditRange) ([]Audit, error) {
 }
 
 // administer runs a change of an account, writes its audit entry and raises
-// the account's version, all in one transaction.
-func (s *Store) administer(ctx context.Context, what string, audit Audit, id tenants.MerchantID, change func(*dbsqlc.Queries) error) error {
+// the account's version, with the mails that tell of it, all in one transaction.
+func (s *Store) administer(ctx context.Context, what string, audit Audit, id tenants.MerchantID, change func(*dbsqlc.Queries) error, mails ...movement.Mail) error {
 	if audit.At.IsZero() || audit.Operator == "" || audit.Action == "" {
 		// Without its time no replica would learn of the change.
 		return fmt.Errorf("store: %s: an audit entry needs an operator, an action and a time", what)
@@ -267,6 +267,9 @@ func (s *Store) administer(ctx context.Context, what string, audit Audit, id ten
 			return err
 		}
 		if err := audited(ctx, tx, entry); err != nil {
+			return err
+		}
+		if err := mailed(ctx, tx, entry.owner, audit.At, mails); err != nil {
 			return err
 		}
 		_, err := q.TouchMerchant(ctx, dbsqlc.TouchMerchantParams{MerchantID: string(id), Now: micro(audit.At)})

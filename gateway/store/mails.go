@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 )
@@ -29,6 +32,35 @@ func (s *Store) DueMails(ctx context.Context, buckets []int, since, now time.Tim
 		}
 	}
 	return due, nil
+}
+
+// Mail writes mails of no movement, which tell an owner's people of something, once: one of
+// an id that was mailed already is left out.
+func (s *Store) Mail(ctx context.Context, owner movement.Owner, now time.Time, mails ...movement.Mail) error {
+	send := func(tx pgx.Tx) error { return mailed(ctx, tx, owner, now, mails) }
+	err := s.within(ctx, serializable, send)
+	if sameAs(err, "mails_pkey") { // another replica was earlier
+		err = s.within(ctx, serializable, send)
+	}
+	return wrap("mail", err)
+}
+
+// mailed writes mails of no movement in a transaction.
+func mailed(ctx context.Context, tx pgx.Tx, owner movement.Owner, now time.Time, mails []movement.Mail) error {
+	for i := range mails {
+		known, err := dbsqlc.New(tx).CountMails(ctx, mails[i].ID)
+		if err != nil {
+			return err
+		}
+		if known > 0 {
+			continue
+		}
+		var id uuid.UUID
+		if err := only(ctx, tx, ofOwner|queueMail, &write{owner: owner, now: micro(now), mail: &mails[i]}, &id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // RecordMail writes a try. It is false when another replica has written one since

@@ -34,7 +34,7 @@ func (s *Store) PersonByID(ctx context.Context, id uuid.UUID) (tenants.Person, e
 func personFromRow(row dbsqlc.Person) tenants.Person {
 	return tenants.Person{
 		ID: row.PersonID, Email: row.Email, Name: row.Name, Password: row.Password, TOTP: row.Totp, Step: row.TotpStep, Epoch: row.Epoch,
-		Linked: row.VouchedAs, CreatedAt: row.CreatedAt.UTC(),
+		Linked: row.VouchedAs, Language: row.Language, FreshCodes: row.FreshCodes, CreatedAt: row.CreatedAt.UTC(),
 	}
 }
 
@@ -69,10 +69,13 @@ func (s *Store) RecoveryCodes(ctx context.Context, id uuid.UUID) (int, error) {
 	return int(n), wrap("recovery codes", err)
 }
 
-// SetRecoveryCodes replaces all codes.
-func (s *Store) SetRecoveryCodes(ctx context.Context, p tenants.Person, codes []tenants.Hash, now time.Time) error {
+// SetRecoveryCodes replaces all codes, and keeps them sealed until KeptRecoveryCodes.
+func (s *Store) SetRecoveryCodes(ctx context.Context, p tenants.Person, codes []tenants.Hash, sealed []byte, now time.Time) error {
 	return wrap("set recovery codes", s.own(ctx, p, Audit{Action: "signin.recovery_codes", At: now}, func(q *dbsqlc.Queries) error {
 		if err := q.DeleteRecoveryCodes(ctx, p.ID); err != nil {
+			return err
+		}
+		if err := q.SetFreshCodes(ctx, dbsqlc.SetFreshCodesParams{PersonID: p.ID, FreshCodes: sealed}); err != nil {
 			return err
 		}
 		return q.InsertRecoveryCodes(ctx, dbsqlc.InsertRecoveryCodesParams{PersonID: p.ID, Hashes: hashesOf(codes)})
@@ -100,18 +103,65 @@ func (s *Store) ForgetSignInFailures(ctx context.Context, id uuid.UUID) error {
 	return wrap("forget sign-in failures", s.queries.ForgetSignInFailures(ctx, id))
 }
 
-// SetPassword stores another password and ends all sessions.
-func (s *Store) SetPassword(ctx context.Context, p tenants.Person, password string, now time.Time) error {
-	return unknownPerson("set password", s.own(ctx, p, Audit{Action: "signin.password", At: now}, func(q *dbsqlc.Queries) error {
+// SetPassword stores another password and ends all sessions, and all links that would set one.
+func (s *Store) SetPassword(ctx context.Context, p tenants.Person, password string, now time.Time, mails ...movement.Mail) error {
+	return s.setPassword(ctx, p, password, Audit{Action: "signin.password", At: now}, func(*dbsqlc.Queries) error { return nil }, mails)
+}
+
+// ResetPassword is SetPassword by a link, which is used up by it.
+func (s *Store) ResetPassword(ctx context.Context, hash tenants.Hash, p tenants.Person, password string, now time.Time, mails ...movement.Mail) error {
+	return s.setPassword(ctx, p, password, Audit{Action: "signin.password", Detail: "by a link", At: now}, func(q *dbsqlc.Queries) error {
+		return found(q.TakeReset(ctx, hash[:]))
+	}, mails)
+}
+
+func (s *Store) setPassword(ctx context.Context, p tenants.Person, password string, audit Audit, before func(*dbsqlc.Queries) error, mails []movement.Mail) error {
+	return unknownPerson("set password", s.own(ctx, p, audit, func(q *dbsqlc.Queries) error {
+		if err := before(q); err != nil {
+			return err
+		}
+		if err := q.DeleteResets(ctx, p.ID); err != nil {
+			return err
+		}
 		return found(q.SetPassword(ctx, dbsqlc.SetPasswordParams{PersonID: p.ID, Epoch: p.Epoch, Password: password}))
-	}))
+	}, mails...))
+}
+
+// AddReset stores a link by which somebody sets another password, and is false where one was
+// made at a time from which on another is too soon.
+func (s *Store) AddReset(ctx context.Context, p tenants.Person, r tenants.Reset, soon, now time.Time, mails ...movement.Mail) (bool, error) {
+	err := s.own(ctx, p, Audit{Action: "signin.reset", At: now}, func(q *dbsqlc.Queries) error {
+		if err := q.ForgetResets(ctx, micro(now)); err != nil {
+			return err
+		}
+		life := r.ExpiresAt.Sub(now)
+		if earlier, err := q.ResetsSince(ctx, dbsqlc.ResetsSinceParams{PersonID: p.ID, ExpiresAt: micro(soon.Add(life))}); err != nil || earlier > 0 {
+			return errors.Join(err, ErrNotFound)
+		}
+		return q.InsertReset(ctx, dbsqlc.InsertResetParams{Hash: r.Hash[:], PersonID: p.ID, ExpiresAt: micro(r.ExpiresAt)})
+	}, mails...)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, wrap("add reset", err)
+}
+
+// Reset reads a link that was not used.
+func (s *Store) Reset(ctx context.Context, hash tenants.Hash) (tenants.Reset, error) {
+	row, err := s.queries.Reset(ctx, hash[:])
+	return tenants.Reset{Hash: hash, PersonID: row.PersonID, ExpiresAt: row.ExpiresAt.UTC()}, unknownPerson("reset", err)
+}
+
+// KeptRecoveryCodes forgets the codes that were to be shown until somebody has kept them.
+func (s *Store) KeptRecoveryCodes(ctx context.Context, id uuid.UUID) error {
+	return wrap("kept recovery codes", s.queries.SetFreshCodes(ctx, dbsqlc.SetFreshCodesParams{PersonID: id}))
 }
 
 // SetFactor stores another second factor, of which a code was just used, and ends all sessions.
-func (s *Store) SetFactor(ctx context.Context, p tenants.Person, totp []byte, step int64, now time.Time) error {
+func (s *Store) SetFactor(ctx context.Context, p tenants.Person, totp []byte, step int64, now time.Time, mails ...movement.Mail) error {
 	return unknownPerson("set second factor", s.own(ctx, p, Audit{Action: "signin.factor", At: now}, func(q *dbsqlc.Queries) error {
 		return found(q.SetFactor(ctx, dbsqlc.SetFactorParams{PersonID: p.ID, Epoch: p.Epoch, Totp: totp, TotpStep: step}))
-	}))
+	}, mails...))
 }
 
 // Link stores somebody's account at an identity provider, and is false where one is linked.
@@ -137,16 +187,20 @@ func (s *Store) Unlink(ctx context.Context, p tenants.Person, now time.Time) err
 }
 
 // NoteSignIn audits what somebody did with their sign-in.
-func (s *Store) NoteSignIn(ctx context.Context, p tenants.Person, action, detail string, now time.Time) error {
-	return wrap("note sign-in", s.own(ctx, p, Audit{Action: action, Detail: detail, At: now}, func(*dbsqlc.Queries) error { return nil }))
+func (s *Store) NoteSignIn(ctx context.Context, p tenants.Person, action, detail string, now time.Time, mails ...movement.Mail) error {
+	return wrap("note sign-in", s.own(ctx, p, Audit{Action: action, Detail: detail, At: now}, func(*dbsqlc.Queries) error { return nil }, mails...))
 }
 
 // own runs a change of somebody's own sign-in, audited at placesOf them.
-func (s *Store) own(ctx context.Context, p tenants.Person, audit Audit, change func(*dbsqlc.Queries) error) error {
+// The mails that tell of it are written with it.
+func (s *Store) own(ctx context.Context, p tenants.Person, audit Audit, change func(*dbsqlc.Queries) error, mails ...movement.Mail) error {
 	audit.Operator = p.Email
 	return s.within(ctx, serializable, func(tx pgx.Tx) error {
 		q := dbsqlc.New(tx)
 		if err := change(q); err != nil {
+			return err
+		}
+		if err := mailed(ctx, tx, movement.Owner{MerchantID: string(tenants.Platform)}, audit.At, mails); err != nil {
 			return err
 		}
 		places, err := placesOf(ctx, q, p.ID)
@@ -219,8 +273,8 @@ func (s *Store) NoteRefusal(ctx context.Context, p tenants.Person, why string, t
 	return wrap("note refused sign-in", err)
 }
 
-// Invite stores an invitation.
-func (s *Store) Invite(ctx context.Context, i tenants.Invitation, now time.Time) error {
+// Invite stores an invitation, in place of an earlier one of the same address.
+func (s *Store) Invite(ctx context.Context, i tenants.Invitation, now time.Time, mails ...movement.Mail) error {
 	audit := Audit{Operator: i.By, Action: "member.invite", Detail: fmt.Sprintf("%s as %s", i.Email, i.Role), At: now}
 	return s.people(ctx, "invite", audit, i.MerchantID, func(q *dbsqlc.Queries) error {
 		if _, err := q.MerchantByID(ctx, string(i.MerchantID)); err != nil {
@@ -229,9 +283,36 @@ func (s *Store) Invite(ctx context.Context, i tenants.Invitation, now time.Time)
 		if err := q.ForgetInvitations(ctx, micro(now)); err != nil {
 			return err
 		}
-		return q.InsertInvitation(ctx, dbsqlc.InsertInvitationParams{
+		if _, err := q.RevokeInvitations(ctx, dbsqlc.RevokeInvitationsParams{MerchantID: string(i.MerchantID), Email: i.Email}); err != nil {
+			return err
+		}
+		row := dbsqlc.InsertInvitationParams{
 			Hash: i.Hash[:], MerchantID: string(i.MerchantID), Role: string(i.Role), Email: i.Email, InvitedBy: i.By, ExpiresAt: micro(i.ExpiresAt),
-		})
+		}
+		if len(mails) > 0 {
+			row.MailID = &mails[0].ID
+		}
+		return q.InsertInvitation(ctx, row)
+	}, mails...)
+}
+
+// InvitationsOf lists those that were not used and are not over, the newest first.
+func (s *Store) InvitationsOf(ctx context.Context, id tenants.MerchantID, now time.Time) ([]tenants.Invitation, error) {
+	rows, err := s.queries.InvitationsOf(ctx, dbsqlc.InvitationsOfParams{MerchantID: string(id), Now: micro(now)})
+	list := make([]tenants.Invitation, len(rows))
+	for i, row := range rows {
+		list[i] = tenants.Invitation{
+			MerchantID: id, Role: tenants.Role(row.Role), Email: row.Email, By: row.InvitedBy, ExpiresAt: row.ExpiresAt.UTC(), Mail: row.Mail,
+		}
+	}
+	return list, wrap("invitations", err)
+}
+
+// RevokeInvitation ends the invitation of an address.
+func (s *Store) RevokeInvitation(ctx context.Context, by string, id tenants.MerchantID, email string, now time.Time) error {
+	audit := Audit{Operator: by, Action: "member.uninvite", Detail: email, At: now}
+	return s.people(ctx, "revoke invitation", audit, id, func(q *dbsqlc.Queries) error {
+		return found(q.RevokeInvitations(ctx, dbsqlc.RevokeInvitationsParams{MerchantID: string(id), Email: email}))
 	})
 }
 
@@ -248,6 +329,7 @@ func (s *Store) AcceptNew(ctx context.Context, hash tenants.Hash, p tenants.Pers
 	return s.accept(ctx, hash, p.ID, p.Email, p.CreatedAt, func(q *dbsqlc.Queries) error {
 		if err := q.InsertPerson(ctx, dbsqlc.InsertPersonParams{
 			PersonID: p.ID, Email: p.Email, Name: p.Name, Password: p.Password, Totp: p.TOTP, TotpStep: p.Step, CreatedAt: micro(p.CreatedAt),
+			Language: p.Language, FreshCodes: p.FreshCodes,
 		}); err != nil {
 			return err
 		}
@@ -370,13 +452,16 @@ func (s *Store) RemovePerson(ctx context.Context, by, email string, now time.Tim
 		if err := q.WithdrawAllInvitations(ctx, person.Email); err != nil {
 			return err
 		}
+		if err := q.DeleteResets(ctx, person.ID); err != nil {
+			return err
+		}
 		return found(q.DeletePerson(ctx, person.ID))
 	})
 }
 
 // people administers who may do what at a merchant, or at the platform.
-func (s *Store) people(ctx context.Context, what string, audit Audit, id tenants.MerchantID, change func(*dbsqlc.Queries) error) error {
-	err := s.administer(ctx, what, audit, id, change)
+func (s *Store) people(ctx context.Context, what string, audit Audit, id tenants.MerchantID, change func(*dbsqlc.Queries) error, mails ...movement.Mail) error {
+	err := s.administer(ctx, what, audit, id, change, mails...)
 	if errors.Is(err, ErrNotFound) {
 		return tenants.ErrNotFound
 	}

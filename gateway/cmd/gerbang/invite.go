@@ -19,7 +19,28 @@ func (c *operatorInvite) Run(ctx context.Context, p *program) error {
 }
 
 type personCommands struct {
-	Remove personRemove `cmd:"" help:"Forget somebody who signs in to the consoles, so that they can be invited anew."`
+	Recover personRecover `cmd:"" help:"Print a link by which somebody sets a new password, with a code of their authenticator app or a recovery code."`
+	Remove  personRemove  `cmd:"" help:"Forget somebody who signs in to the consoles, so that they can be invited anew."`
+}
+
+type personRecover struct {
+	Email  string `arg:"" help:"Who has forgotten their password."`
+	Config string `required:"" placeholder:"FILE" help:"The gateway's configuration: its database and its keyset are needed."`
+}
+
+// Run prints the link.
+func (c *personRecover) Run(ctx context.Context, p *program) error {
+	config, err := app.LoadConfig(c.Config, p.getenv)
+	if err != nil {
+		return err
+	}
+	made, err := app.Recover(ctx, config, c.Email)
+	if err != nil {
+		return err
+	}
+	return p.show(made,
+		[]string{"Send this link to " + c.Email + ". It is good once, until " + made.ExpiresAt.Local().Format("15:04:05") + ", and wants a code, too:"},
+		[]string{made.URL})
 }
 
 type personRemove struct {
@@ -65,6 +86,6 @@ func (p *program) invite(ctx context.Context, file string, to tenants.MerchantID
 		return err
 	}
 	return p.show(invited,
-		[]string{"Send this link to " + invited.Email + ". It is good once, until " + invited.ExpiresAt.Local().Format("15:04:05") + ":"},
+		[]string{"Send this link to " + invited.Email + ". It is good once, until " + invited.ExpiresAt.Local().Format("2 January 15:04") + ":"},
 		[]string{invited.URL})
 }

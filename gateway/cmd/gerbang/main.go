@@ -28,7 +28,7 @@ type commands struct {
 	Migrate    migrateCommand     `cmd:"" help:"Create or update a database's tables."`
 	Merchant   merchantCommands   `cmd:"" help:"Create and change merchants."`
 	Operator   operatorCommands   `cmd:"" help:"Invite people to the operators' console; create, list, rotate and revoke operators' tokens."`
-	Person     personCommands     `cmd:"" help:"Forget people who sign in to the consoles."`
+	Person     personCommands     `cmd:"" help:"Give people who sign in to the consoles a new password, or forget them."`
 	Key        keyCommands        `cmd:"" help:"Create, rotate and revoke merchants' keys."`
 	Connection connectionCommands `cmd:"" help:"Store, list, pause and remove accounts at providers."`
 	Provider   providerCommands   `cmd:"" help:"Pause a provider for all merchants."`

@@ -12,6 +12,8 @@ import (
 
 type merchantCommands struct {
 	Invite  merchantInvite  `cmd:"" help:"Print a link by which somebody comes into the merchants' console."`
+	Invited merchantInvited `cmd:"" help:"List a merchant's open invitations."`
+	Revoke  merchantRevoke  `cmd:"" help:"End an invitation that was not used." name:"revoke-invitation"`
 	Create  merchantCreate  `cmd:"" help:"Create a merchant; its keys are shown this once."`
 	Suspend merchantSuspend `cmd:"" help:"Suspend a merchant: its requests are refused."`
 	Resume  merchantResume  `cmd:"" help:"End a suspension."`
@@ -23,6 +25,27 @@ type merchantCommands struct {
 	List    merchantList    `cmd:"" help:"List merchants."`
 	Show    merchantShow    `cmd:"" help:"Show a merchant with its keys and connections."`
 	Audit   merchantAudit   `cmd:"" help:"List the changes that were made to a merchant, and who signed in, the newest first."`
+}
+
+type merchantInvited struct{ adminapi.MerchantID }
+
+// Run prints a row for each invitation.
+func (c *merchantInvited) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	return p.showInvitations(adminapi.ListInvitations.Call(ctx, admin, c.MerchantID))
+}
+
+type merchantRevoke struct{ adminapi.Uninvitation }
+
+// Run ends the invitation and prints the others.
+func (c *merchantRevoke) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	return p.showInvitations(adminapi.RevokeInvitation.Call(ctx, admin, c.Uninvitation))
+}
+
+func (p *program) showInvitations(list []adminapi.Invitation, err error) error {
+	if err != nil {
+		return err
+	}
+	return p.show(list, table(list)...)
 }
 
 type merchantCreate struct{ adminapi.NewMerchant }

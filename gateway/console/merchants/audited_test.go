@@ -75,7 +75,7 @@ func TestEveryFormIsAudited(t *testing.T) {
 		t.Fatal(err)
 	}
 	viewer := members[slices.IndexFunc(members, func(m tenants.Member) bool { return m.Email == "viewer@example.com" })]
-	own := map[string]string{"/members": "member.invite", "/members/{person}/role": "member.role", "/members/{person}/remove": "member.remove"}
+	own := map[string]string{"/members": "member.invite", "/members/invitations/revoke": "member.uninvite", "/members/{person}/role": "member.role", "/members/{person}/remove": "member.remove"}
 	form := url.Values{"email": {"new@example.com"}, "role": {"finance"}, "action": {"rotate"}, "url": {"https://shop.example/cb"}, "token": {"k"}, "overlap": {"1h"}, "amount": {"1000"}, "refund_id": {"R"}, "reason": {"why"}}
 	for _, route := range c.routes() {
 		method, path, _ := strings.Cut(route.pattern, " ")

@@ -1,11 +1,11 @@
 package merchants
 
 import (
-	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/console/page"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -14,18 +14,35 @@ func (c *Console) members(r *room) error {
 	if err != nil {
 		return err
 	}
-	return r.Show("members.html", r.T("Members"), map[string]any{"Room": r, "Rows": list, "Roles": tenants.RolesOf(r.Member.MerchantID), "Me": r.Who.Person.ID})
-}
-
-func (c *Console) invite(r *room) error {
-	secret, i, err := c.deps.SignIn.Invite(r.Request.Context(), r.By(), r.Member.MerchantID, tenants.Role(r.Form("role")), r.Form("email"))
+	open, err := c.deps.SignIn.Invitations(r.Request.Context(), r.Member.MerchantID)
 	if err != nil {
 		return err
 	}
-	return r.Show("secret.html", r.T("Invitation"), map[string]any{
-		"Room": r, "Secret": c.config.URL + "/invitations/" + url.PathEscape(secret), "Back": r.Path("/members"),
-		"Text": "Send this link to %s. It is good once, for 15 minutes.", "About": i.Email,
+	return r.Show("members.html", r.T("Members"), map[string]any{
+		"Room": r, "Rows": list, "Roles": tenants.RolesOf(r.Member.MerchantID), "Me": r.Who.Person.ID,
+		"Invitations": page.Invitations{Rows: open, Revoke: r.Path("/members/invitations/revoke")},
 	})
+}
+
+func (c *Console) invite(r *room) error {
+	url, i, err := c.deps.SignIn.InviteByMail(r.Request.Context(), r.By(), r.Member.MerchantID, tenants.Role(r.Form("role")), r.Form("email"), r.Language())
+	if err != nil {
+		return err
+	}
+	if url == "" {
+		return r.Go(r.Path("/members"), "The invitation is on its way by mail. It is good once, for 7 days.")
+	}
+	return r.Show("secret.html", r.T("Invitation"), map[string]any{
+		"Room": r, "Secret": url, "Back": r.Path("/members"),
+		"Text": "Nothing was mailed: send this link to %s yourself. It is good once, for 7 days.", "About": i.Email,
+	})
+}
+
+func (c *Console) uninvite(r *room) error {
+	if err := c.deps.SignIn.Uninvite(r.Request.Context(), r.By(), r.Member.MerchantID, r.Form("email")); err != nil {
+		return err
+	}
+	return r.Go(r.Path("/members"), "The invitation is revoked.")
 }
 
 // another is the member whom a form is about.

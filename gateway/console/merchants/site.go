@@ -76,7 +76,7 @@ func New(config Config, deps Dependencies) (*Console, error) {
 	}
 	c := &Console{config: config, deps: deps}
 	c.Site, err = page.New(page.Config{
-		Name: "merchants", Title: "Gerbang", Secure: strings.HasPrefix(config.URL, "https://"), Trusted: config.Trusted, Location: config.Location,
+		Name: "merchants", Title: "Gerbang", URL: config.URL, Secure: strings.HasPrefix(config.URL, "https://"), Trusted: config.Trusted, Location: config.Location,
 		Templates: own, Belongs: func(p signin.Present) bool { return len(merchantsOf(p)) > 0 },
 	}, deps.Dependencies)
 	if err != nil {
@@ -244,6 +244,7 @@ func (c *Console) routes() []route {
 		{"POST /connections/{provider}", tenants.MayConnect, c.setConnection, true},
 		{"GET /members", tenants.MayMembers, c.members, false},
 		{"POST /members", tenants.MayMembers, c.invite, true},
+		{"POST /members/invitations/revoke", tenants.MayMembers, c.uninvite, true},
 		{"POST /members/{person}/role", tenants.MayMembers, c.setRole, true},
 		{"POST /members/{person}/remove", tenants.MayMembers, c.removeMember, true},
 		{"GET /audit", tenants.MayMembers, c.audit, false},

@@ -19,7 +19,7 @@ func TestWords(t *testing.T) {
 		"Put it where your server reads its secrets.",
 		"The old key goes on until its overlap ends. The list of keys tells when and from where each was used last.",
 		"Add it to your server now: both secrets sign from this moment on. Switch once your server knows it, and finish when nothing uses the old one any more.",
-		"Send this link to %s. It is good once, for 15 minutes.",
+		"Nothing was mailed: send this link to %s yourself. It is good once, for 7 days.",
 		"This merchant is suspended: its keys are refused, and only what was begun goes on.",
 	}
 	given = append(given, "Numbers", "Today", "Failed in the last 7 days", "Waiting")

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/console/page"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -74,8 +75,16 @@ func (c *Console) merchant(r *room) error {
 			return err
 		}
 	}
+	var invitations page.Invitations
+	if id != string(tenants.Platform) {
+		if invitations.Rows, err = adminapi.ListInvitations.Call(ctx, r.admin, adminapi.MerchantID{Merchant: id}); err != nil {
+			return err
+		}
+		invitations.Revoke = merchantPath(id, "/invitations/revoke")
+	}
 	return r.Show("merchant.html", merchant.Name, map[string]any{
-		"M": merchant, "Path": merchantPath(id, ""), "Tiers": tiers, "Quotas": quotas, "Balances": balances, "Modes": modes,
+		"Invitations": invitations,
+		"M":           merchant, "Path": merchantPath(id, ""), "Tiers": tiers, "Quotas": quotas, "Balances": balances, "Modes": modes,
 		"Platform": id == string(tenants.Platform), "Limits": limitNames(quotas),
 	})
 }
@@ -87,6 +96,17 @@ func limitNames(quotas map[string]adminapi.Quotas) []string {
 		names = append(names, quota.Quota)
 	}
 	return names
+}
+
+// inviteOwner invites an owner of a merchant, above all the first one.
+func (c *Console) inviteOwner(r *room) error {
+	made, err := adminapi.InvitePerson.Call(r.Request.Context(), r.admin, adminapi.NewInvitation{Merchant: r.named("merchant"), Email: r.Form("email"), Language: r.Language()})
+	return r.invited(err, made.URL, merchantPath(r.named("merchant"), ""))
+}
+
+func (c *Console) uninvitePerson(r *room) error {
+	_, err := adminapi.RevokeInvitation.Call(r.Request.Context(), r.admin, adminapi.Uninvitation{Merchant: r.named("merchant"), Email: r.Form("email")})
+	return r.did(err, merchantPath(r.named("merchant"), ""), "The invitation is revoked.")
 }
 
 func (c *Console) suspend(r *room) error {

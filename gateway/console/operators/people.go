@@ -1,10 +1,10 @@
 package operators
 
 import (
-	"net/url"
 	"slices"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/console/page"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -19,8 +19,17 @@ func (c *Console) people(r *room) error {
 	if err != nil {
 		return err
 	}
+	open, err := c.deps.SignIn.Invitations(r.Request.Context(), tenants.Platform)
+	if err != nil {
+		return err
+	}
+	invitations := page.Invitations{Rows: open}
+	if tenants.Invites(tenants.Platform, r.Role) {
+		invitations.Revoke = "/people/invitations/revoke"
+	}
 	return r.Show("people.html", r.T("People"), map[string]any{
-		"Rows": members, "Tokens": tokens, "Roles": tenants.RolesOf(tenants.Platform), "Me": r.Who.Person.ID, "May": tenants.Invites(tenants.Platform, r.Role),
+		"Invitations": invitations,
+		"Rows":        members, "Tokens": tokens, "Roles": tenants.RolesOf(tenants.Platform), "Me": r.Who.Person.ID, "May": tenants.Invites(tenants.Platform, r.Role),
 	})
 }
 
@@ -37,16 +46,28 @@ func (c *Console) invite(r *room) error {
 	if err := r.mayInvite(); err != nil {
 		return err
 	}
-	secret, _, err := c.deps.SignIn.Invite(r.Request.Context(), r.By(), tenants.Platform, tenants.Role(r.Form("role")), r.Form("email"))
-	if err != nil {
-		return err
+	url, _, err := c.deps.SignIn.InviteByMail(r.Request.Context(), r.By(), tenants.Platform, tenants.Role(r.Form("role")), r.Form("email"), r.Language())
+	return r.invited(err, url, "/people")
+}
+
+// invited tells what became of an invitation: it is mailed, or its link is shown.
+func (r *room) invited(err error, url, back string) error {
+	if err != nil || url == "" {
+		return r.did(err, back, "The invitation is on its way by mail. It is good once, for 7 days.")
 	}
-	link := linkOf(c.config.URL + "/invitations/" + url.PathEscape(secret))
-	return r.Show("secrets.html", r.T("Invitation"), map[string]any{"Back": "/people", "Secrets": []shownSecret{link}})
+	return r.Show("secrets.html", r.T("Invitation"), map[string]any{"Back": back, "Secrets": []shownSecret{linkOf(url)}})
 }
 
 func linkOf(url string) shownSecret {
-	return shownSecret{"Send this link. It is good once, for 15 minutes.", url}
+	return shownSecret{"Nothing was mailed: send this link yourself. It is good once, for 7 days.", url}
+}
+
+func (c *Console) uninvite(r *room) error {
+	if err := r.mayInvite(); err != nil {
+		return err
+	}
+	err := c.deps.SignIn.Uninvite(r.Request.Context(), r.By(), tenants.Platform, r.Form("email"))
+	return r.did(err, "/people", "The invitation is revoked.")
 }
 
 func tokenOf(token string) shownSecret { return shownSecret{"Operator's token", token} }

@@ -30,6 +30,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console/page"
 	"github.com/seed-f006e74d/gerbang/gateway/console/page/pagetest"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -60,6 +61,8 @@ var answers = []struct {
 	{`POST /admin/merchants/[^/]+/keys/.*`, adminapi.Key{}},
 	{`POST /admin/merchants/[^/]+/callbacks/resend`, adminapi.Resent{}},
 	{`POST /admin/merchants/[^/]+/(suspend|resume|tier|labels)`, adminapi.Merchant{}},
+	{`POST /admin/merchants/[^/]+/invitations`, adminapi.Invitation{}},
+	{`(GET|POST) /admin/merchants/[^/]+/invitations(/revoke)?`, []adminapi.Invitation{}},
 	{`POST /admin/exceptions/resolve`, struct{}{}},
 	{`POST /admin/ledger/.*`, adminapi.Adjustment{}},
 	{`POST /admin/pauses(/end)?`, adminapi.Paused{}},
@@ -202,12 +205,20 @@ func (p people) UseStep(context.Context, uuid.UUID, int64) (bool, error) { retur
 
 func (p people) ForgetSignInFailures(context.Context, uuid.UUID) error { return nil }
 
-func (p people) NoteSignIn(context.Context, tenants.Person, string, string, time.Time) error {
+func (p people) NoteSignIn(context.Context, tenants.Person, string, string, time.Time, ...movement.Mail) error {
 	return nil
 }
 
-func (p people) Invite(ctx context.Context, i tenants.Invitation, _ time.Time) error {
+func (p people) Invite(ctx context.Context, i tenants.Invitation, _ time.Time, _ ...movement.Mail) error {
 	return p.change(ctx, "invite", i.By)
+}
+
+func (p people) InvitationsOf(context.Context, tenants.MerchantID, time.Time) ([]tenants.Invitation, error) {
+	return []tenants.Invitation{{Email: "new@example.com", Role: "support", By: hostile, Mail: "sent", ExpiresAt: p.member.Since}}, nil
+}
+
+func (p people) RevokeInvitation(ctx context.Context, by string, _ tenants.MerchantID, _ string, _ time.Time) error {
+	return p.change(ctx, "uninvite", by)
 }
 
 func (p people) SetRole(ctx context.Context, by string, _ tenants.Member, _ time.Time) error {
@@ -232,6 +243,10 @@ func (p people) MembershipsOf(context.Context, uuid.UUID) ([]tenants.Member, err
 type plain struct{}
 
 func (plain) SealTOTP(_ string, secret []byte) ([]byte, error) { return secret, nil }
+
+func (plain) SealPersonal(_, _ string, plaintext []byte) ([]byte, error) { return plaintext, nil }
+
+func (plain) OpenPersonal(_, _ string, sealed []byte) ([]byte, error) { return sealed, nil }
 
 func (plain) OpenTOTP(_ string, sealed []byte) ([]byte, error) { return sealed, nil }
 
@@ -426,7 +441,7 @@ func TestRoles(t *testing.T) {
 	const person = "/people/00000000-0000-7000-8000-000000000002"
 	own := map[string]string{
 		"/people": "invite by ayu@example.com from 127.0.0.1", person + "/role": "set role by ayu@example.com from 127.0.0.1",
-		person + "/remove": "remove by ayu@example.com from 127.0.0.1",
+		person + "/remove": "remove by ayu@example.com from 127.0.0.1", "/people/invitations/revoke": "uninvite by ayu@example.com from 127.0.0.1",
 	}
 	for _, role := range tenants.RolesOf(tenants.Platform) {
 		t.Run(string(role), func(t *testing.T) {

@@ -54,7 +54,7 @@ func New(config Config, deps Dependencies) (*Console, error) {
 	}
 	c := &Console{config: config, deps: deps, trials: newTrials(deps.Now)}
 	c.Site, err = page.New(page.Config{
-		Name: "operators", Title: "Gerbang operators", Secure: strings.HasPrefix(config.URL, "https://"), Trusted: config.Trusted, Location: config.Location,
+		Name: "operators", Title: "Gerbang operators", URL: config.URL, Secure: strings.HasPrefix(config.URL, "https://"), Trusted: config.Trusted, Location: config.Location,
 		Templates: own, Provider: config.Provider, Belongs: func(p signin.Present) bool { _, ok := p.At(tenants.Platform); return ok },
 	}, deps.Dependencies)
 	if err != nil {
@@ -125,6 +125,8 @@ func (c *Console) routes() {
 	c.at("GET /merchants/new", c.newMerchant, page.Fresh)
 	c.at("POST /merchants", c.createMerchant, page.Fresh)
 	c.at("GET /merchants/{merchant}", c.merchant)
+	c.at("POST /merchants/{merchant}/invitations", c.inviteOwner, page.Fresh)
+	c.at("POST /merchants/{merchant}/invitations/revoke", c.uninvitePerson, page.Fresh)
 	c.at("POST /merchants/{merchant}/suspend", c.suspend, page.Fresh)
 	c.at("POST /merchants/{merchant}/resume", c.resume, page.Fresh)
 	c.at("POST /merchants/{merchant}/tier", c.setTier, page.Fresh)
@@ -178,6 +180,7 @@ func (c *Console) routes() {
 
 	c.at("GET /people", c.people)
 	c.at("POST /people", c.invite, page.Fresh)
+	c.at("POST /people/invitations/revoke", c.uninvite, page.Fresh)
 	c.at("POST /people/{person}/role", c.setRole, page.Fresh)
 	c.at("POST /people/{person}/remove", c.removePerson, page.Fresh)
 	c.at("POST /tokens", c.createToken, page.Fresh)

@@ -95,13 +95,14 @@ func (s *Site) comeBack(v *Visit) error {
 		return v.Go("/profile", "The account is linked. You can sign in with it from now on.")
 	}
 	if !begun.Fresh {
-		person, err := s.deps.SignIn.Vouched(v.ctx(), proven.Email, proven.Subject, "signin.in")
+		person, err := s.deps.SignIn.Vouched(v.ctx(), v.browser(), proven.Email, proven.Subject, false)
 		if err != nil {
 			return err
 		}
 		if err := v.begin(person); err != nil {
 			return err
 		}
+		v.remember(person)
 		return v.Go(begun.Next, "")
 	}
 	if err := v.identify(); err != nil {
@@ -110,7 +111,7 @@ func (s *Site) comeBack(v *Visit) error {
 	if proven.Email != v.Who.Person.Email {
 		return signin.ErrAnother
 	}
-	if _, err := s.deps.SignIn.Vouched(v.ctx(), proven.Email, proven.Subject, "signin.confirm"); err != nil {
+	if _, err := s.deps.SignIn.Vouched(v.ctx(), v.browser(), proven.Email, proven.Subject, true); err != nil {
 		return err
 	}
 	s.sessions.Put(v.ctx(), keyConfirmed, s.deps.Now().Unix())

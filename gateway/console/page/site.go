@@ -33,7 +33,8 @@ const (
 type Config struct {
 	Name   string // of its sessions and in titles: merchants or operators
 	Title  string
-	Secure bool // it is reached by HTTPS
+	URL    string // as people reach it: links in mails lead there
+	Secure bool   // it is reached by HTTPS
 	// Trusted are the proxies whose X-Forwarded-For is believed at the moment; nil for
 	// none.
 	Trusted   func() []netip.Prefix
@@ -115,6 +116,13 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.handler.ServeHTTP(w, r.WithContext(tenants.From(r.Context(), tenants.Origin(limit.ClientAddress(r, s.config.Trusted()).String()))))
 }
 
+// Invitations are open invitations as layout.html lists them, with where they are revoked,
+// "" for who may not.
+type Invitations struct {
+	Rows   any // of tenants or of the admin API
+	Revoke string
+}
+
 // Handler answers a visit. What it returns is shown to the visitor: a *fault.Error or an
 // *adminapi.Failure with its own words, and anything else as a fault of ours.
 type Handler func(*Visit) error
@@ -153,6 +161,7 @@ const (
 	keyEpoch     = "epoch"
 	keyConfirmed = "confirmed" // Unix seconds of the last fresh code or proof
 	keyCode      = "code"      // Unix seconds of the last fresh code
+	keyJoined    = "joined"    // Unix seconds of when somebody has joined
 	keyFactor    = "factor"    // that is being set up, sealed
 	keyFlow      = "flow"      // at the identity provider
 	keyNotice    = "notice"    // for the next page

@@ -138,14 +138,14 @@ func TestGuessedInvitations(t *testing.T) {
 		site.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/invitations/"+secret, nil))
 		return answer.Code
 	}
-	if got := ask(rand.Text()); got != http.StatusGone {
+	if got := ask(rand.Text() + rand.Text()); got != http.StatusGone {
 		t.Errorf("a guessed invitation: %d", got)
 	}
 	s.store.Close() // whatever is read from now on fails
 	if got := ask("guessed"); got != http.StatusGone {
 		t.Errorf("what can be no invitation: %d", got)
 	}
-	if got := ask(rand.Text()); got != http.StatusInternalServerError {
+	if got := ask(rand.Text() + rand.Text()); got != http.StatusInternalServerError {
 		t.Errorf("without a database: %d", got)
 	}
 }

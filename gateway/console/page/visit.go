@@ -65,6 +65,9 @@ func chosen(r *http.Request) string {
 // Form is a value of the form or the query, without spaces around it.
 func (v *Visit) Form(name string) string { return strings.TrimSpace(v.Request.FormValue(name)) }
 
+// Language is the visitor's.
+func (v *Visit) Language() string { return v.language }
+
 // By is the name under which this person's actions are audited.
 func (v *Visit) By() string { return v.Who.Person.Email }
 
@@ -198,7 +201,7 @@ func (v *Visit) Problem(err error) (status int, message string) {
 		identity.ErrDown: http.StatusServiceUnavailable, identity.ErrFlow: http.StatusBadRequest,
 		identity.ErrDenied: http.StatusForbidden, identity.ErrUnproven: http.StatusForbidden, identity.ErrUnverified: http.StatusForbidden,
 		identity.ErrForeign: http.StatusForbidden, identity.ErrStale: http.StatusForbidden,
-		signin.ErrInvitation: http.StatusGone, tenants.ErrLastOwner: http.StatusConflict, tenants.ErrMember: http.StatusConflict,
+		signin.ErrInvitation: http.StatusGone, signin.ErrReset: http.StatusGone, tenants.ErrLastOwner: http.StatusConflict, tenants.ErrMember: http.StatusConflict,
 	} {
 		if errors.Is(err, known) {
 			_, text, _ := strings.Cut(known.Error(), ": ")

@@ -1,7 +1,7 @@
 // A merchant's owner comes in by an invitation, issues a key and uses it, follows a payment
 // until it is paid, sends its callback again, rotates the key under traffic, and invites
 // somebody who may only look.
-import { admitted, check, mail, renewed, story, until } from "./people.mjs";
+import { admitted, check, mail, mailed, renewed, story, until } from "./people.mjs";
 
 const { OWNER_URL, API_URL, SANDBOX_URL, CONSOLE_URL, ADMIN_TOKEN, MERCHANT, OTHER } = process.env;
 const at = (path) => `${new URL(OWNER_URL).origin}/${MERCHANT}/test${path}`;
@@ -192,7 +192,7 @@ await story(async (somebody) => {
   await page.fill("main [name=email]", mail("viewer"));
   await page.selectOption("form[action$='/members'] [name=role]", "viewer");
   await page.click("text=Invite >> nth=-1");
-  const link = await page.locator("#secret").textContent();
+  const link = await mailed("viewer", "/invitations/");
   const viewer = await somebody("Viewer", "id-ID");
   await viewer.accept(link, "another sentence of words");
   await viewer.page.goto(at("/payments"));

@@ -1,7 +1,7 @@
 // An operator comes in by an invitation, makes a policy stricter with its impact in sight
 // and rolls it back, limits a merchant, resolves an exception, and invites somebody whose
 // role may do none of it.
-import { card, check, mail, story, until } from "./people.mjs";
+import { card, check, mail, mailed, story, until } from "./people.mjs";
 
 const { OPERATOR_URL, API_URL, SANDBOX_URL, MERCHANT, TEST_KEY } = process.env;
 const at = (path) => new URL(OPERATOR_URL).origin + path;
@@ -127,7 +127,7 @@ await story(async (somebody) => {
   await operator.seen("operators-people");
   await page.fill("form[action='/people'] [name=email]", mail("reader"));
   await page.click("form[action='/people'] button");
-  const link = await page.locator("#secret0").textContent();
+  const link = await mailed("reader", "/invitations/");
   const reader = await somebody("Reader", "id-ID");
   await reader.accept(link, "another sentence of words");
   await reader.page.goto(at(`/merchants/${MERCHANT}`));

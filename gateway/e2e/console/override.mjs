@@ -1,7 +1,7 @@
 // Two operators settle a transfer of which its provider never tells the end: the first
 // one says how it ended and can't confirm it alone, the second one confirms it with a
 // fresh code, and the merchant sees the end. A large credit takes the same two.
-import { card, check, mail, story, until } from "./people.mjs";
+import { card, check, mail, mailed, story, until } from "./people.mjs";
 
 const { OPERATOR_URL, OWNER_URL, API_URL, MERCHANT, TEST_KEY } = process.env;
 const at = (path) => new URL(OPERATOR_URL).origin + path;
@@ -24,9 +24,9 @@ await story(async (somebody) => {
     await first.page.fill("form[action='/people'] [name=email]", mail("second"));
     await first.page.selectOption("form[action='/people'] [name=role]", "finance");
     await first.page.click("form[action='/people'] button");
-  }, "#secret0");
+  }, ".notice");
   const second = await somebody("Second");
-  await second.accept(await first.page.locator("#secret0").textContent(), "another sentence of words");
+  await second.accept(await mailed("second", "/invitations/"), "another sentence of words");
 
   // Its merchant sees that it is open.
   const owner = await somebody("Owner");

@@ -3,7 +3,7 @@
 // what is paid already, secrets that are shown once, and what is shown where something is refused. Of what the other
 // stories show in English, and this one in Indonesian alone, the change tier judges every third page.
 import { oneIn } from "gerbang-browser";
-import { check, mail, story, until } from "./people.mjs";
+import { check, mail, mailed, story, until } from "./people.mjs";
 
 const { OWNER_URL, OPERATOR_URL, API_URL, SANDBOX_URL, MERCHANT, LIVE_KEY, TEST_KEY } = process.env;
 const own = (mode, path) => `${new URL(OWNER_URL).origin}/${MERCHANT}/${mode}${path}`;
@@ -101,8 +101,21 @@ await story(async (somebody) => {
   await page.goto(own("test", "/members"));
   await page.fill("main [name=email]", mail("viewer"));
   await page.click("form[action$='/members'] button");
-  await page.waitForSelector("#secret");
+  await page.waitForSelector(".notice");
   await owner.seen("pages-invited");
+
+  // Somebody who has forgotten a password is mailed a link.
+  const forgetful = await somebody("Forgetful");
+  await forgetful.page.goto(new URL("/signin", page.url()).href);
+  await forgetful.page.click("a[href='/forgot']");
+  await forgetful.page.waitForSelector("form[action='/forgot']");
+  await forgetful.seen("forgot");
+  await forgetful.page.fill("[name=email]", mail("owner"));
+  await forgetful.page.click("form[action='/forgot'] button");
+  await forgetful.page.waitForSelector("main [role=status]:not(:has(#stale))");
+  await forgetful.seen("forgot-asked");
+  await forgetful.page.goto(await mailed("owner", "/reset/"));
+  await forgetful.seen("reset");
   const colour = () => page.evaluate(() => getComputedStyle(document.querySelector(".modes [aria-current]")).backgroundColor);
   await page.goto(own("test", "/"));
   const test = await colour();

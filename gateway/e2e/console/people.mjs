@@ -3,7 +3,7 @@
 import { createHmac } from "node:crypto";
 import { findings, launch, screenshot, views, viewsOf } from "gerbang-browser";
 
-const { STORY, MERCHANT } = process.env;
+const { STORY, MERCHANT, SANDBOX_URL } = process.env;
 
 // mail is the address of somebody in this story: all stories are played at one gateway.
 export const mail = (who) => `${who}-${STORY}@gerbang.test`;
@@ -79,7 +79,7 @@ export class Person {
     }, `${this.name} can't come in`);
     await this.page.waitForSelector(".codes");
     await this.seen("codes");
-    await this.page.click("main a.button");
+    await this.page.click("main form button");
     await this.page.waitForSelector("nav.side");
   }
 
@@ -126,6 +126,17 @@ export class Person {
     await this.page.emulateMedia({ colorScheme });
   }
 }
+
+// mailed is the link of the last mail to somebody, which the mail server of gerbang dev has caught.
+export const mailed = async (who, path) => {
+  let link;
+  await until(async () => {
+    const mails = await (await fetch(`${SANDBOX_URL}/mails.json`)).json();
+    link = mails.find((m) => m.to.includes(mail(who)) && m.text.includes(path))?.text.match(/^https?:\/\/\S+$/m)[0];
+    return link;
+  }, `no mail with ${path} comes to ${who}`);
+  return link;
+};
 
 // renewed is the next answer that a part of a page gets which renews itself.
 export const renewed = (page) => page.waitForResponse((answer) => answer.url() === page.url() && answer.request().headers()["hx-boosted"] === undefined);

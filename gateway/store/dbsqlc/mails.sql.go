@@ -12,6 +12,17 @@ import (
 	"github.com/google/uuid"
 )
 
+const countMails = `-- name: CountMails :one
+SELECT count(*) FROM mails WHERE mail_id = $1
+`
+
+func (q *Queries) CountMails(ctx context.Context, mailID uuid.UUID) (int64, error) {
+	row := q.db.QueryRow(ctx, countMails, mailID)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const dueMails = `-- name: DueMails :many
 SELECT m.mail_id, m.merchant_id, m.mode, m.movement_id, m.recipient, m.subject, m.body, m.state, m.attempts, m.fault, m.created_at, m.tried_at, m.due_bucket, m.due_at FROM mails AS m
 JOIN (

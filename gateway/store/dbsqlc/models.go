@@ -163,6 +163,7 @@ type Invitation struct {
 	Email      string
 	InvitedBy  string
 	ExpiresAt  time.Time
+	MailID     *uuid.UUID
 }
 
 type KeyAddress struct {
@@ -394,17 +395,19 @@ type Pause struct {
 }
 
 type Person struct {
-	PersonID  uuid.UUID
-	Email     string
-	Name      string
-	Password  string
-	Totp      []byte
-	TotpStep  int64
-	Epoch     int64
-	Failures  int64
-	FailedAt  time.Time
-	CreatedAt time.Time
-	VouchedAs string
+	PersonID   uuid.UUID
+	Email      string
+	Name       string
+	Password   string
+	Totp       []byte
+	TotpStep   int64
+	Epoch      int64
+	Failures   int64
+	FailedAt   time.Time
+	CreatedAt  time.Time
+	VouchedAs  string
+	Language   string
+	FreshCodes []byte
 }
 
 type PluginApproval struct {
@@ -560,6 +563,12 @@ type ReservedAmount struct {
 	MovementID uuid.UUID
 	TakenAt    time.Time
 	FreeAt     time.Time
+}
+
+type Reset struct {
+	Hash      []byte
+	PersonID  uuid.UUID
+	ExpiresAt time.Time
 }
 
 type Session struct {

@@ -94,6 +94,15 @@ func (q *Queries) DeleteRecoveryCodes(ctx context.Context, personID uuid.UUID) e
 	return err
 }
 
+const deleteResets = `-- name: DeleteResets :exec
+DELETE FROM resets WHERE person_id = $1
+`
+
+func (q *Queries) DeleteResets(ctx context.Context, personID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, deleteResets, personID)
+	return err
+}
+
 const endSession = `-- name: EndSession :exec
 UPDATE sessions SET content = ''::BYTEA WHERE token_hash = $1
 `
@@ -131,6 +140,15 @@ func (q *Queries) ForgetInvitations(ctx context.Context, before time.Time) error
 	return err
 }
 
+const forgetResets = `-- name: ForgetResets :exec
+DELETE FROM resets WHERE expires_at < $1
+`
+
+func (q *Queries) ForgetResets(ctx context.Context, before time.Time) error {
+	_, err := q.db.Exec(ctx, forgetResets, before)
+	return err
+}
+
 const forgetSessions = `-- name: ForgetSessions :execrows
 DELETE FROM sessions WHERE token_hash IN (
     SELECT s.token_hash FROM sessions AS s WHERE s.expires_at < $1 ORDER BY s.expires_at LIMIT $2
@@ -160,8 +178,8 @@ func (q *Queries) ForgetSignInFailures(ctx context.Context, personID uuid.UUID) 
 }
 
 const insertInvitation = `-- name: InsertInvitation :exec
-INSERT INTO invitations (hash, merchant_id, role, email, invited_by, expires_at)
-VALUES ($1, $2, $3, $4, $5, $6)
+INSERT INTO invitations (hash, merchant_id, role, email, invited_by, expires_at, mail_id)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
 `
 
 type InsertInvitationParams struct {
@@ -171,6 +189,7 @@ type InsertInvitationParams struct {
 	Email      string
 	InvitedBy  string
 	ExpiresAt  time.Time
+	MailID     *uuid.UUID
 }
 
 func (q *Queries) InsertInvitation(ctx context.Context, arg InsertInvitationParams) error {
@@ -181,6 +200,7 @@ func (q *Queries) InsertInvitation(ctx context.Context, arg InsertInvitationPara
 		arg.Email,
 		arg.InvitedBy,
 		arg.ExpiresAt,
+		arg.MailID,
 	)
 	return err
 }
@@ -211,18 +231,20 @@ func (q *Queries) InsertMember(ctx context.Context, arg InsertMemberParams) (int
 }
 
 const insertPerson = `-- name: InsertPerson :exec
-INSERT INTO people (person_id, email, name, password, totp, totp_step, epoch, failures, failed_at, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, 1, 0, $7, $7)
+INSERT INTO people (person_id, email, name, password, totp, totp_step, epoch, failures, failed_at, created_at, language, fresh_codes)
+VALUES ($1, $2, $3, $4, $5, $6, 1, 0, $7, $7, $8, $9)
 `
 
 type InsertPersonParams struct {
-	PersonID  uuid.UUID
-	Email     string
-	Name      string
-	Password  string
-	Totp      []byte
-	TotpStep  int64
-	CreatedAt time.Time
+	PersonID   uuid.UUID
+	Email      string
+	Name       string
+	Password   string
+	Totp       []byte
+	TotpStep   int64
+	CreatedAt  time.Time
+	Language   string
+	FreshCodes []byte
 }
 
 func (q *Queries) InsertPerson(ctx context.Context, arg InsertPersonParams) error {
@@ -234,6 +256,8 @@ func (q *Queries) InsertPerson(ctx context.Context, arg InsertPersonParams) erro
 		arg.Totp,
 		arg.TotpStep,
 		arg.CreatedAt,
+		arg.Language,
+		arg.FreshCodes,
 	)
 	return err
 }
@@ -253,13 +277,37 @@ func (q *Queries) InsertRecoveryCodes(ctx context.Context, arg InsertRecoveryCod
 	return err
 }
 
+const insertReset = `-- name: InsertReset :exec
+INSERT INTO resets (hash, person_id, expires_at) VALUES ($1, $2, $3)
+`
+
+type InsertResetParams struct {
+	Hash      []byte
+	PersonID  uuid.UUID
+	ExpiresAt time.Time
+}
+
+func (q *Queries) InsertReset(ctx context.Context, arg InsertResetParams) error {
+	_, err := q.db.Exec(ctx, insertReset, arg.Hash, arg.PersonID, arg.ExpiresAt)
+	return err
+}
+
 const invitation = `-- name: Invitation :one
 SELECT hash, merchant_id, role, email, invited_by, expires_at FROM invitations WHERE hash = $1
 `
 
-func (q *Queries) Invitation(ctx context.Context, hash []byte) (Invitation, error) {
+type InvitationRow struct {
+	Hash       []byte
+	MerchantID string
+	Role       string
+	Email      string
+	InvitedBy  string
+	ExpiresAt  time.Time
+}
+
+func (q *Queries) Invitation(ctx context.Context, hash []byte) (InvitationRow, error) {
 	row := q.db.QueryRow(ctx, invitation, hash)
-	var i Invitation
+	var i InvitationRow
 	err := row.Scan(
 		&i.Hash,
 		&i.MerchantID,
@@ -269,6 +317,52 @@ func (q *Queries) Invitation(ctx context.Context, hash []byte) (Invitation, erro
 		&i.ExpiresAt,
 	)
 	return i, err
+}
+
+const invitationsOf = `-- name: InvitationsOf :many
+SELECT i.role, i.email, i.invited_by, i.expires_at, coalesce(m.state, '')::TEXT AS mail FROM invitations AS i
+LEFT JOIN mails AS m ON m.mail_id = i.mail_id
+WHERE i.merchant_id = $1 AND i.expires_at > $2
+ORDER BY i.expires_at DESC, i.email
+`
+
+type InvitationsOfParams struct {
+	MerchantID string
+	Now        time.Time
+}
+
+type InvitationsOfRow struct {
+	Role      string
+	Email     string
+	InvitedBy string
+	ExpiresAt time.Time
+	Mail      string
+}
+
+func (q *Queries) InvitationsOf(ctx context.Context, arg InvitationsOfParams) ([]InvitationsOfRow, error) {
+	rows, err := q.db.Query(ctx, invitationsOf, arg.MerchantID, arg.Now)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []InvitationsOfRow
+	for rows.Next() {
+		var i InvitationsOfRow
+		if err := rows.Scan(
+			&i.Role,
+			&i.Email,
+			&i.InvitedBy,
+			&i.ExpiresAt,
+			&i.Mail,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const linkAccount = `-- name: LinkAccount :execrows
@@ -371,7 +465,7 @@ func (q *Queries) MembershipsOf(ctx context.Context, personID uuid.UUID) ([]Memb
 }
 
 const personByEmail = `-- name: PersonByEmail :one
-SELECT person_id, email, name, password, totp, totp_step, epoch, failures, failed_at, created_at, vouched_as FROM people
+SELECT person_id, email, name, password, totp, totp_step, epoch, failures, failed_at, created_at, vouched_as, language, fresh_codes FROM people
 WHERE email = $1
 `
 
@@ -390,12 +484,14 @@ func (q *Queries) PersonByEmail(ctx context.Context, email string) (Person, erro
 		&i.FailedAt,
 		&i.CreatedAt,
 		&i.VouchedAs,
+		&i.Language,
+		&i.FreshCodes,
 	)
 	return i, err
 }
 
 const personByID = `-- name: PersonByID :one
-SELECT person_id, email, name, password, totp, totp_step, epoch, failures, failed_at, created_at, vouched_as FROM people
+SELECT person_id, email, name, password, totp, totp_step, epoch, failures, failed_at, created_at, vouched_as, language, fresh_codes FROM people
 WHERE person_id = $1
 `
 
@@ -414,6 +510,8 @@ func (q *Queries) PersonByID(ctx context.Context, personID uuid.UUID) (Person, e
 		&i.FailedAt,
 		&i.CreatedAt,
 		&i.VouchedAs,
+		&i.Language,
+		&i.FreshCodes,
 	)
 	return i, err
 }
@@ -448,6 +546,50 @@ type ResealTOTPParams struct {
 
 func (q *Queries) ResealTOTP(ctx context.Context, arg ResealTOTPParams) (int64, error) {
 	result, err := q.db.Exec(ctx, resealTOTP, arg.Becomes, arg.PersonID, arg.Was)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const reset = `-- name: Reset :one
+SELECT hash, person_id, expires_at FROM resets WHERE hash = $1
+`
+
+func (q *Queries) Reset(ctx context.Context, hash []byte) (Reset, error) {
+	row := q.db.QueryRow(ctx, reset, hash)
+	var i Reset
+	err := row.Scan(&i.Hash, &i.PersonID, &i.ExpiresAt)
+	return i, err
+}
+
+const resetsSince = `-- name: ResetsSince :one
+SELECT count(*) FROM resets WHERE person_id = $1 AND expires_at > $2
+`
+
+type ResetsSinceParams struct {
+	PersonID  uuid.UUID
+	ExpiresAt time.Time
+}
+
+func (q *Queries) ResetsSince(ctx context.Context, arg ResetsSinceParams) (int64, error) {
+	row := q.db.QueryRow(ctx, resetsSince, arg.PersonID, arg.ExpiresAt)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const revokeInvitations = `-- name: RevokeInvitations :execrows
+DELETE FROM invitations WHERE merchant_id = $1 AND email = $2
+`
+
+type RevokeInvitationsParams struct {
+	MerchantID string
+	Email      string
+}
+
+func (q *Queries) RevokeInvitations(ctx context.Context, arg RevokeInvitationsParams) (int64, error) {
+	result, err := q.db.Exec(ctx, revokeInvitations, arg.MerchantID, arg.Email)
 	if err != nil {
 		return 0, err
 	}
@@ -521,6 +663,20 @@ func (q *Queries) SetFactor(ctx context.Context, arg SetFactorParams) (int64, er
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const setFreshCodes = `-- name: SetFreshCodes :exec
+UPDATE people SET fresh_codes = $1 WHERE person_id = $2
+`
+
+type SetFreshCodesParams struct {
+	FreshCodes []byte
+	PersonID   uuid.UUID
+}
+
+func (q *Queries) SetFreshCodes(ctx context.Context, arg SetFreshCodesParams) error {
+	_, err := q.db.Exec(ctx, setFreshCodes, arg.FreshCodes, arg.PersonID)
+	return err
 }
 
 const setPassword = `-- name: SetPassword :execrows
@@ -611,6 +767,18 @@ func (q *Queries) TakeInvitation(ctx context.Context, hash []byte) (TakeInvitati
 		&i.ExpiresAt,
 	)
 	return i, err
+}
+
+const takeReset = `-- name: TakeReset :execrows
+DELETE FROM resets WHERE hash = $1
+`
+
+func (q *Queries) TakeReset(ctx context.Context, hash []byte) (int64, error) {
+	result, err := q.db.Exec(ctx, takeReset, hash)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const unlinkAccount = `-- name: UnlinkAccount :execrows

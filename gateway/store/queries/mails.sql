@@ -21,3 +21,6 @@ UPDATE mails SET recipient = CASE WHEN @state::TEXT = 'waiting' THEN recipient E
     subject = CASE WHEN @state::TEXT = 'waiting' THEN subject ELSE '' END, body = CASE WHEN @state::TEXT = 'waiting' THEN body ELSE '' END,
     state = @state::TEXT, attempts = attempts + 1, fault = @fault, tried_at = @tried_at, due_at = sqlc.narg(due_at)
 WHERE mail_id = @mail_id AND attempts = @attempts AND state = 'waiting';
+
+-- name: CountMails :one
+SELECT count(*) FROM mails WHERE mail_id = @mail_id;

@@ -1,14 +1,14 @@
 -- name: PersonByEmail :one
-SELECT person_id, email, name, password, totp, totp_step, epoch, failures, failed_at, created_at, vouched_as FROM people
+SELECT person_id, email, name, password, totp, totp_step, epoch, failures, failed_at, created_at, vouched_as, language, fresh_codes FROM people
 WHERE email = @email;
 
 -- name: PersonByID :one
-SELECT person_id, email, name, password, totp, totp_step, epoch, failures, failed_at, created_at, vouched_as FROM people
+SELECT person_id, email, name, password, totp, totp_step, epoch, failures, failed_at, created_at, vouched_as, language, fresh_codes FROM people
 WHERE person_id = @person_id;
 
 -- name: InsertPerson :exec
-INSERT INTO people (person_id, email, name, password, totp, totp_step, epoch, failures, failed_at, created_at)
-VALUES (@person_id, @email, @name, @password, @totp, @totp_step, 1, 0, @created_at, @created_at);
+INSERT INTO people (person_id, email, name, password, totp, totp_step, epoch, failures, failed_at, created_at, language, fresh_codes)
+VALUES (@person_id, @email, @name, @password, @totp, @totp_step, 1, 0, @created_at, @created_at, @language, sqlc.narg(fresh_codes));
 
 -- name: InsertRecoveryCodes :exec
 INSERT INTO recovery_codes (person_id, hash)
@@ -86,8 +86,17 @@ ORDER BY t.name, m.merchant_id;
 UPDATE audit SET times = times + @times, at = @at, origin = @origin WHERE audit_id = @audit_id;
 
 -- name: InsertInvitation :exec
-INSERT INTO invitations (hash, merchant_id, role, email, invited_by, expires_at)
-VALUES (@hash, @merchant_id, @role, @email, @invited_by, @expires_at);
+INSERT INTO invitations (hash, merchant_id, role, email, invited_by, expires_at, mail_id)
+VALUES (@hash, @merchant_id, @role, @email, @invited_by, @expires_at, sqlc.narg(mail_id));
+
+-- name: InvitationsOf :many
+SELECT i.role, i.email, i.invited_by, i.expires_at, coalesce(m.state, '')::TEXT AS mail FROM invitations AS i
+LEFT JOIN mails AS m ON m.mail_id = i.mail_id
+WHERE i.merchant_id = @merchant_id AND i.expires_at > @now
+ORDER BY i.expires_at DESC, i.email;
+
+-- name: RevokeInvitations :execrows
+DELETE FROM invitations WHERE merchant_id = @merchant_id AND email = @email;
 
 -- name: Invitation :one
 SELECT hash, merchant_id, role, email, invited_by, expires_at FROM invitations WHERE hash = @hash;
@@ -110,6 +119,27 @@ SELECT person_id, totp FROM people ORDER BY person_id;
 
 -- name: ResealTOTP :execrows
 UPDATE people SET totp = @becomes WHERE person_id = @person_id AND totp = @was;
+
+-- name: InsertReset :exec
+INSERT INTO resets (hash, person_id, expires_at) VALUES (@hash, @person_id, @expires_at);
+
+-- name: ResetsSince :one
+SELECT count(*) FROM resets WHERE person_id = @person_id AND expires_at > @expires_at;
+
+-- name: Reset :one
+SELECT hash, person_id, expires_at FROM resets WHERE hash = @hash;
+
+-- name: TakeReset :execrows
+DELETE FROM resets WHERE hash = @hash;
+
+-- name: DeleteResets :exec
+DELETE FROM resets WHERE person_id = @person_id;
+
+-- name: ForgetResets :exec
+DELETE FROM resets WHERE expires_at < @before;
+
+-- name: SetFreshCodes :exec
+UPDATE people SET fresh_codes = sqlc.narg(fresh_codes) WHERE person_id = @person_id;
 
 -- name: Session :one
 SELECT content FROM sessions WHERE token_hash = @token_hash AND expires_at > @now AND length(content) > 0;

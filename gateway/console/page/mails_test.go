@@ -1,0 +1,394 @@
+package page_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/mail"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/queue"
+	"github.com/seed-f006e74d/gerbang/gateway/signin"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// post lets people be mailed, and reads the mails as the outbox does: each is sent once it
+// was read.
+type post struct {
+	*testing.T
+
+	s *setting
+}
+
+func (s *setting) post(t *testing.T) *post {
+	t.Helper()
+	s.signin.Post(signin.Post{Merchants: "https://console.example", Operators: "https://operators.example", Mailed: func() {}})
+	return &post{t, s}
+}
+
+// read returns what was mailed since, after everything that waits was done.
+func (p *post) read() []mail.Message {
+	p.Helper()
+	ended, end := context.WithCancel(p.Context())
+	end()
+	if err := p.s.signin.Run(ended); err != nil {
+		p.Fatal(err)
+	}
+	buckets := make([]int, movement.Buckets)
+	for i := range buckets {
+		buckets[i] = i
+	}
+	due, err := p.s.store.DueMails(p.Context(), buckets, time.Time{}, p.s.now(), 100)
+	if err != nil {
+		p.Fatal(err)
+	}
+	for _, m := range due {
+		if m.To != "" || m.Subject != "" || strings.Contains(m.Text, "http") {
+			p.Errorf("who reads the database reads the mail %+v", m)
+		}
+	}
+	if len(due) == 0 {
+		return nil
+	}
+	sent := make(chan mail.Message, len(due))
+	running, stop := context.WithCancel(p.Context())
+	outbox := mail.NewOutbox(p.s.store, func(_ context.Context, m mail.Message) error {
+		sent <- m
+		return nil
+	}, p.s.vault, queue.NewLeases(p.s.store, "mails", "one", movement.Buckets, p.s.now), slog.New(slog.DiscardHandler))
+	done := make(chan error, 1)
+	go func() { done <- outbox.Run(running) }()
+	var all []mail.Message
+	for range due {
+		all = append(all, <-sent)
+	}
+	stop()
+	if err := <-done; err != nil {
+		p.Fatal(err)
+	}
+	return all
+}
+
+// one is the only mail since, which goes to an address.
+func (p *post) one(to, subject string) mail.Message {
+	p.Helper()
+	all := p.read()
+	if len(all) != 1 || all[0].To != to || all[0].Subject != subject {
+		p.Fatalf("mailed %+v, want one to %s: %s", all, to, subject)
+	}
+	return all[0]
+}
+
+// linkIn is the path of the only link of a mail.
+func linkIn(t *testing.T, m mail.Message) string {
+	t.Helper()
+	found := regexp.MustCompile(`(?m)^https://console\.example(/\S+)$`).FindAllStringSubmatch(m.Text, -1)
+	if len(found) != 1 {
+		t.Fatalf("the mail has no link of its own: %s", m.Text)
+	}
+	return found[0][1]
+}
+
+// visitor is a browser.
+type visitor struct {
+	*testing.T
+
+	url    string
+	client *http.Client
+}
+
+func (s *setting) visitor(t *testing.T) *visitor {
+	t.Helper()
+	server := httptest.NewServer(s.site(t, false))
+	t.Cleanup(server.Close)
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &visitor{t, server.URL, &http.Client{Jar: jar}}
+}
+
+// ask follows where it is led, and returns the last page's status, path and text.
+func (v *visitor) ask(method, path string, form url.Values) (status int, at, text string) {
+	v.Helper()
+	request, err := http.NewRequestWithContext(v.Context(), method, v.url+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		v.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("Accept-Language", "en")
+	request.Header.Set("User-Agent", "Firefox")
+	answer, err := v.client.Do(request)
+	if err != nil {
+		v.Fatal(err)
+	}
+	defer answer.Body.Close()
+	content, err := io.ReadAll(answer.Body)
+	if err != nil {
+		v.Fatal(err)
+	}
+	return answer.StatusCode, answer.Request.URL.Path, string(content)
+}
+
+var shownCode = regexp.MustCompile(`[a-z2-7]{4}(?:-[a-z2-7]{4}){3}`)
+
+// TestSomebodyComesInByMail: from an invitation to an owner who is signed in, whose recovery
+// codes are shown until they are kept; then the invitation is gone.
+func TestSomebodyComesInByMail(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	p, v := s.post(t), s.visitor(t)
+	invite := func(email string) string {
+		t.Helper()
+		link, i, err := s.signin.InviteByMail(t.Context(), "boss@example.com", s.merchant, tenants.RoleOwner, email, mail.English)
+		if err != nil || link != "" || i.Mail != "waiting" {
+			t.Fatalf("invited %q, %+v, %v", link, i, err)
+		}
+		return linkIn(t, p.one("ada@example.com", "Invitation to A shop"))
+	}
+	replaced := invite("ada@example.com")
+	if status, _, _ := v.ask(http.MethodGet, replaced, nil); status != http.StatusOK {
+		t.Errorf("the link is answered %d", status)
+	}
+	link := invite(" Ada@example.com")
+	if status, _, _ := v.ask(http.MethodGet, replaced, nil); status != http.StatusGone {
+		t.Errorf("a link that another replaces: %d", status)
+	}
+	open, err := s.signin.Invitations(t.Context(), s.merchant)
+	if err != nil || len(open) != 1 || open[0].Email != "ada@example.com" || open[0].By != "boss@example.com" || open[0].Mail != "sent" || !open[0].ExpiresAt.Equal(s.now().Add(7*24*time.Hour)) {
+		t.Errorf("open invitations: %+v, %v", open, err)
+	}
+	_, _, text := v.ask(http.MethodGet, link, nil)
+	_, rest, _ := strings.Cut(text, "data-factor>")
+	secret, _, _ := strings.Cut(rest, "<")
+	_, at, text := v.ask(http.MethodPost, link, url.Values{"name": {"Ada"}, "password": {password}, "code": {s.code(secret)}})
+	codes := shownCode.FindAllString(text, -1)
+	if at != "/profile/codes" || len(codes) != 10 {
+		t.Fatalf("joined at %s: %s", at, text)
+	}
+	if status, _, _ := v.ask(http.MethodGet, link, nil); status != http.StatusGone {
+		t.Errorf("the link is good twice: %d", status)
+	}
+	if open, err := s.signin.Invitations(t.Context(), s.merchant); err != nil || len(open) > 0 {
+		t.Errorf("a used invitation is open: %+v, %v", open, err)
+	}
+	if mails := p.read(); len(mails) > 0 {
+		t.Errorf("who has just joined is mailed %+v", mails)
+	}
+
+	for _, path := range []string{"/profile/codes", "/profile/codes.txt"} {
+		if _, _, again := v.ask(http.MethodGet, path, nil); strings.Join(shownCode.FindAllString(again, -1), " ") != strings.Join(codes, " ") {
+			t.Errorf("%s shows other codes after a reload: %s", path, again)
+		}
+	}
+	ada, err := s.store.PersonByEmail(t.Context(), "ada@example.com")
+	if err != nil || bytes.Contains(ada.FreshCodes, []byte(codes[0])) || ada.Language != mail.English {
+		t.Errorf("the person is %+v, %v", ada, err)
+	}
+	s.wait(11 * time.Minute)
+	if _, at, _ := v.ask(http.MethodGet, "/profile/codes", nil); at != "/confirm" {
+		t.Errorf("whoever finds a session open reads the codes at %s", at)
+	}
+	v.ask(http.MethodPost, "/confirm", url.Values{"code": {codes[9]}})
+	if _, at, _ := v.ask(http.MethodPost, "/profile/codes/kept", nil); at != "/" {
+		t.Errorf("kept at %s", at)
+	}
+	if _, at, _ := v.ask(http.MethodGet, "/profile/codes", nil); at != "/profile" {
+		t.Errorf("codes that are kept are shown at %s", at)
+	}
+	if ada, err = s.store.PersonByEmail(t.Context(), "ada@example.com"); err != nil || len(ada.FreshCodes) > 0 {
+		t.Errorf("after they are kept: %q, %v", ada.FreshCodes, err)
+	}
+}
+
+// TestARevokedInvitationIsRefused.
+func TestARevokedInvitationIsRefused(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	p, v := s.post(t), s.visitor(t)
+	if _, _, err := s.signin.InviteByMail(t.Context(), "test", s.merchant, tenants.RoleViewer, "eve@example.com", ""); err != nil {
+		t.Fatal(err)
+	}
+	link := linkIn(t, p.one("eve@example.com", "Undangan ke A shop"))
+	s.wait(time.Second)
+	if err := s.signin.Uninvite(t.Context(), "test", s.merchant, "eve@example.com"); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, _ := v.ask(http.MethodGet, link, nil); status != http.StatusGone {
+		t.Errorf("a revoked link is answered %d", status)
+	}
+	if err := s.signin.Uninvite(t.Context(), "test", s.merchant, "eve@example.com"); !errors.Is(err, tenants.ErrNotFound) {
+		t.Errorf("revoked twice: %v", err)
+	}
+	audit, err := s.store.AuditOf(t.Context(), store.AuditRange{MerchantID: s.merchant, Most: 10})
+	if err != nil || audit[0].Action != "member.uninvite" || audit[1].Action != "member.invite" {
+		t.Errorf("audited as %+v, %v", audit, err)
+	}
+}
+
+// TestAForgottenPassword: the page says the same of everybody, the link is good once and with
+// a second factor alone, and each session ends.
+func TestAForgottenPassword(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	ada, secret, codes := s.newcomer(t, "ada@example.com", tenants.RoleOwner)
+	p, v := s.post(t), s.visitor(t)
+	forget := func(email string) string {
+		t.Helper()
+		status, _, text := v.ask(http.MethodPost, "/forgot", url.Values{"email": {email}})
+		if status != http.StatusOK {
+			t.Fatalf("%s: %d %s", email, status, text)
+		}
+		return text
+	}
+	if known, unknown, none := forget("ada@example.com"), forget("bob@example.com"), forget("nothing"); known != unknown || known != none {
+		t.Error("the page tells whose address is known")
+	}
+	const subject = "Kata sandi baru untuk Gerbang"
+	link := linkIn(t, p.one("ada@example.com", subject))
+	forget("ada@example.com")
+	if mails := p.read(); len(mails) > 0 {
+		t.Errorf("mailed again within five minutes: %+v", mails)
+	}
+	s.wait(5 * time.Minute)
+	forget("ada@example.com")
+	second := linkIn(t, p.one("ada@example.com", subject))
+
+	const next = "another sentence of words"
+	reset := func(path, password, code string) (int, string) {
+		t.Helper()
+		status, at, _ := v.ask(http.MethodPost, path, url.Values{"password": {password}, "code": {code}})
+		return status, at
+	}
+	for name, of := range map[string]struct {
+		link, password, code string
+		want                 int
+	}{
+		"no code":          {link, next, "", http.StatusUnauthorized},
+		"a wrong code":     {link, next, "000000", http.StatusUnauthorized},
+		"a short password": {link, "short", codes[0], http.StatusBadRequest},
+		"a guessed link":   {"/reset/" + strings.Repeat("A", 52), next, codes[0], http.StatusGone},
+	} {
+		if got, _ := reset(of.link, of.password, of.code); got != of.want {
+			t.Errorf("%s: %d", name, got)
+		}
+	}
+	if status, at := reset(link, next, codes[0]); status != http.StatusOK || at != "/signin" {
+		t.Errorf("with a recovery code: %d at %s", status, at)
+	}
+	if m := p.one("ada@example.com", "Kata sandi Anda telah diubah"); !strings.Contains(m.Text, "Dari:  127.0.0.1\n") {
+		t.Errorf("the mail does not say from where:\n%s", m.Text)
+	}
+	for name, of := range map[string]string{"the link": link, "the person's other link": second} {
+		if status, _ := reset(of, next, codes[1]); status != http.StatusGone {
+			t.Errorf("%s is good after the password was changed: %d", name, status)
+		}
+	}
+	if _, err := s.signin.Who(t.Context(), ada.ID, ada.Epoch); !errors.Is(err, tenants.ErrNotFound) {
+		t.Errorf("a session goes on: %v", err)
+	}
+	s.wait(time.Minute)
+	if _, err := s.signin.Try(t.Context(), signin.Browser{}, from, ada.Email, next, s.code(secret)); err != nil {
+		t.Errorf("the new password is refused: %v", err)
+	}
+	p.read()
+
+	s.wait(10 * time.Minute)
+	forget("ada@example.com")
+	late := linkIn(t, p.one("ada@example.com", subject))
+	s.wait(30 * time.Minute)
+	if status, _, _ := v.ask(http.MethodGet, late, nil); status != http.StatusGone {
+		t.Errorf("a link of 30 minutes ago: %d", status)
+	}
+	link, _, err := s.signin.Recover(t.Context(), "ada@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, at := reset(strings.TrimPrefix(link, "https://console.example"), password, s.code(secret)); status != http.StatusOK || at != "/signin" {
+		t.Errorf("by the command line, with the authenticator: %d at %s", status, at)
+	}
+}
+
+// TestForgottenPasswordsAreBounded by where they come from.
+func TestForgottenPasswordsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	s.post(t)
+	for i := range 21 {
+		err := s.signin.Forgot(t.Context(), from, "https://console.example", "ada@example.com")
+		if want := i == 20; errors.Is(err, signin.ErrTooMany) != want {
+			t.Fatalf("attempt %d: %v", i, err)
+		}
+	}
+}
+
+// TestANewBrowserIsToldByMail, and one that its person has used in 30 days is not.
+func TestANewBrowserIsToldByMail(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	_, secret, _ := s.newcomer(t, "ada@example.com", tenants.RoleOwner)
+	_, other, _ := s.newcomer(t, "bob@example.com", tenants.RoleViewer)
+	p, v := s.post(t), s.visitor(t)
+	enter := func(v *visitor, email, secret string) {
+		t.Helper()
+		s.wait(time.Minute)
+		if status, at, text := v.ask(http.MethodPost, "/signin", url.Values{"email": {email}, "password": {password}, "code": {s.code(secret)}}); at == "/signin" {
+			t.Fatalf("%d %s", status, text)
+		}
+	}
+	const subject = "Masuk dari peramban baru"
+	enter(v, "ada@example.com", secret)
+	if m := p.one("ada@example.com", subject); !strings.Contains(m.Text, "Peramban: Firefox\n") {
+		t.Errorf("the mail does not name the browser:\n%s", m.Text)
+	}
+	enter(v, "bob@example.com", other)
+	p.one("bob@example.com", subject)
+	s.wait(29 * 24 * time.Hour)
+	enter(v, "ada@example.com", secret)
+	if mails := p.read(); len(mails) > 0 {
+		t.Errorf("a known browser is told: %+v", mails)
+	}
+	enter(s.visitor(t), "ada@example.com", secret)
+	p.one("ada@example.com", subject)
+	s.wait(31 * 24 * time.Hour)
+	enter(v, "ada@example.com", secret)
+	p.one("ada@example.com", subject)
+}
+
+// TestChangesAreToldByMail.
+func TestChangesAreToldByMail(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	ada, _, _ := s.newcomer(t, "ada@example.com", tenants.RoleOwner)
+	p := s.post(t)
+	if err := s.signin.ChangePassword(t.Context(), ada, "another sentence of words"); err != nil {
+		t.Fatal(err)
+	}
+	p.one("ada@example.com", "Kata sandi Anda telah diubah")
+	ada.Epoch++
+	factor, err := s.signin.NewFactor("Gerbang", ada.Email)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.signin.ChangeFactor(t.Context(), ada, factor.Sealed, s.code(factor.Secret)); err != nil {
+		t.Fatal(err)
+	}
+	p.one("ada@example.com", "Autentikator Anda telah diganti")
+	if err := s.signin.ChangePassword(t.Context(), ada, "another sentence of words"); err == nil {
+		t.Fatal("a password is changed by a session that has ended")
+	}
+	if mails := p.read(); len(mails) > 0 {
+		t.Errorf("what was not done is mailed: %+v", mails)
+	}
+}
