@@ -167,7 +167,7 @@ var doors = map[string][]string{
 	"github.com/standard-webhooks":               {"gateway/callback", "gateway/e2e/harness"},
 	"github.com/tink-crypto/tink-go":             {"tenants"},
 	"github.com/wneessen/go-mail":                {"gateway/mail"},
-	"golang.org/x/net":                           {"gateway/edge"},
+	"golang.org/x/net":                           {"gateway/edge", "gateway/console/page"},
 	"golang.org/x/sync":                          nil,
 	"golang.org/x/sys":                           {"sdk/uptime", "gateway/confine"},
 	"golang.org/x/term":                          nil,

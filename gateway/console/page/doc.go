@@ -7,7 +7,7 @@
 // and no script or style stands in a page (a strict Content-Security-Policy). Changes come
 // only by POST from the site itself (http.CrossOriginProtection). What needs a fresh
 // code, needs one that is at most ten minutes old and is not the one somebody signed in
-// with.
+// with; the form that led there is found filled again, but for secrets.
 //
 // A session ends twelve hours after it began, and an hour after its visitor did the last
 // thing: a page that renews itself does not count, and changes nothing of the session.

@@ -104,19 +104,24 @@ func linkIn(t *testing.T, m mail.Message) string {
 type visitor struct {
 	*testing.T
 
-	url    string
-	client *http.Client
+	url, referer string
+	client       *http.Client
 }
 
 func (s *setting) visitor(t *testing.T) *visitor {
 	t.Helper()
-	server := httptest.NewServer(s.site(t, false))
+	return visitorOf(t, s.site(t, false))
+}
+
+func visitorOf(t *testing.T, site http.Handler) *visitor {
+	t.Helper()
+	server := httptest.NewServer(site)
 	t.Cleanup(server.Close)
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &visitor{t, server.URL, &http.Client{Jar: jar}}
+	return &visitor{t, server.URL, "", &http.Client{Jar: jar}}
 }
 
 // ask follows where it is led, and returns the last page's status, path and text.
@@ -129,6 +134,7 @@ func (v *visitor) ask(method, path string, form url.Values) (status int, at, tex
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.Header.Set("Accept-Language", "en")
 	request.Header.Set("User-Agent", "Firefox")
+	request.Header.Set("Referer", v.url+v.referer)
 	answer, err := v.client.Do(request)
 	if err != nil {
 		v.Fatal(err)

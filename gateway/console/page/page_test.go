@@ -605,7 +605,7 @@ func (s *setting) siteOver(t *testing.T, name string, secure bool, sessions scs.
 	t.Helper()
 	site, err := page.New(page.Config{
 		Name: name, Title: "Gerbang", URL: "https://console.example", Secure: secure, Trusted: func() []netip.Prefix { return []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")} },
-		Templates: fstest.MapFS{"own.html": {Data: []byte(`{{define "content"}}<p>{{.Data}}</p>{{end}}`)}},
+		Templates: fstest.MapFS{"own.html": {Data: []byte(`{{define "content"}}<p>{{.Data}}</p>{{end}}`)}, "ask.html": {Data: []byte(invite)}},
 		Belongs:   func(p signin.Present) bool { _, ok := p.At(s.merchant); return ok },
 	}, page.Dependencies{SignIn: s.signin, Sessions: sessions, Now: s.now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -165,6 +165,7 @@ const (
 	keyFactor    = "factor"    // that is being set up, sealed
 	keyFlow      = "flow"      // at the identity provider
 	keyNotice    = "notice"    // for the next page
+	keyForm      = "form"      // that its sender will find filled again, without secrets
 )
 
 // errSignIn and errConfirm send a visitor to another page first.

@@ -110,8 +110,12 @@ func (v *Visit) render(status int, name, title string, data any) error {
 	}
 	v.Writer.Header().Set("Content-Type", "text/html; charset=utf-8")
 	v.Writer.Header().Set("Vary", "HX-Request")
+	content := out.Bytes()
+	if v.Request.Method == http.MethodGet {
+		content = v.refill(content)
+	}
 	v.Writer.WriteHeader(status)
-	_, _ = v.Writer.Write(out.Bytes()) // the visitor may be gone
+	_, _ = v.Writer.Write(content) // the visitor may be gone
 	return nil
 }
 
@@ -134,6 +138,9 @@ func (v *Visit) done(err error) {
 		v.leave("/signin", v.next())
 		return
 	case errors.Is(err, errConfirm):
+		if v.Request.Method == http.MethodPost {
+			v.keep(v.next())
+		}
 		v.leave("/confirm", v.next())
 		return
 	}

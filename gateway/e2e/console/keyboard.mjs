@@ -128,7 +128,8 @@ await story(async (somebody) => {
   };
   await limits();
   await confirms(operator);
-  await limits();
+  check((await operator.page.inputValue("form[action$='/limits'] [name=reason]")) === "as they say", "the form does not come back filled");
+  await press(operator, "form[action$='/limits'] button");
   await operator.page.waitForSelector("td >> text=Rp5.000.000");
 
   // A page that renews itself keeps the focus where it is.
