@@ -56,6 +56,7 @@ type Directory struct {
 	keys     *index[keyName]
 	routes   *index[routeName]
 	uses     *KeyUses // nil notes none
+	refused  func(id Identity, addr netip.Addr, why error)
 }
 
 // keyName and routeName are names as cache keys: no pointers into a request's memory, nothing secret kept alive.
@@ -78,7 +79,7 @@ type Identity struct {
 // share, by which the Source is asked for changes.
 func NewDirectory(source Source, now func() time.Time, log *slog.Logger) *Directory {
 	return &Directory{
-		source: source, now: now, log: log, born: now(),
+		source: source, now: now, log: log, born: now(), refused: func(Identity, netip.Addr, error) {},
 		accounts: otter.Must(&otter.Options[MerchantID, *Account]{}),
 		keys:     newIndex[keyName](0),
 		routes:   newIndex[routeName](maxRoutes),
@@ -87,6 +88,12 @@ func NewDirectory(source Source, now func() time.Time, log *slog.Logger) *Direct
 
 // NoteUses has every right key's use noted. It must be called before the first request.
 func (d *Directory) NoteUses(uses *KeyUses) { d.uses = uses }
+
+// NoteRefusals has the refusals of right keys noted: with ErrAuthFailed for one that is revoked or expired, with
+// ErrAddress for another address. It must be called before the first request, and note must not wait.
+func (d *Directory) NoteRefusals(note func(id Identity, addr netip.Addr, why error)) {
+	d.refused = note
+}
 
 // Authenticate returns who presented the key. Whatever is wrong with the key is ErrAuthFailed; ErrAddress comes with
 // the identity, for the key was right. Any other error is the Source's and says nothing about the key.
@@ -97,11 +104,16 @@ func (d *Directory) Authenticate(ctx context.Context, now time.Time, presented s
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return Identity{}, err
 	}
-	if !key.Hash.Equal(hash) || err != nil || !key.Usable(now) {
+	if !key.Hash.Equal(hash) || err != nil {
 		return Identity{}, ErrAuthFailed
 	}
 	identity := Identity{Account: account, Key: key, Mode: key.Mode}
+	if !key.Usable(now) {
+		d.refused(identity, addr, ErrAuthFailed)
+		return Identity{}, ErrAuthFailed
+	}
 	if !key.Allows(addr) {
+		d.refused(identity, addr, ErrAddress)
 		return identity, ErrAddress
 	}
 	if d.uses != nil {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -66,6 +67,12 @@ func TestAuthenticateRefusesAllInOneWay(t *testing.T) {
 	_, n.keys[3], _ = RotateKey(rand.Reader, n.keys[3], epoch, time.Hour)
 	unknown, _, _ := mustKey(t, Live)
 	d := newTestDirectory(newSource(n.account(t)))
+	noted := map[KeyID]int{}
+	d.NoteRefusals(func(id Identity, _ netip.Addr, why error) {
+		if errors.Is(why, ErrAuthFailed) {
+			noted[id.Key.ID]++
+		}
+	})
 	cases := map[string]string{
 		"empty":        "",
 		"malformed":    "secret",
@@ -86,6 +93,9 @@ func TestAuthenticateRefusesAllInOneWay(t *testing.T) {
 			}
 		}
 	}
+	if len(noted) != 2 || noted[n.keys[2].ID] != 2 || noted[n.keys[3].ID] != 2 {
+		t.Errorf("noted are %v, want each refusal of the revoked and of the expired key", noted)
+	}
 	if _, err := d.Authenticate(t.Context(), epoch.Add(time.Hour-1), n.plain[3], anywhere); err != nil {
 		t.Errorf("a rotated key within its overlap: %v", err)
 	}
@@ -96,6 +106,10 @@ func TestAuthenticateTellsAWrongAddressOnlyToTheRightKey(t *testing.T) {
 	n := newTenant(t)
 	n.issue(t, KeySpec{Mode: Live, IPs: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}})
 	d := newTestDirectory(newSource(n.account(t)))
+	var noted []string
+	d.NoteRefusals(func(id Identity, addr netip.Addr, why error) {
+		noted = append(noted, string(id.Key.ID)+" "+addr.String()+" "+why.Error())
+	})
 	got, err := d.Authenticate(t.Context(), epoch, n.plain[2], anywhere)
 	if !errors.Is(err, ErrAddress) || got.Key.ID != n.keys[2].ID {
 		t.Errorf("Authenticate = %v, %v; want the identity and ErrAddress", got.Key.ID, err)
@@ -105,6 +119,9 @@ func TestAuthenticateTellsAWrongAddressOnlyToTheRightKey(t *testing.T) {
 	}
 	if _, err := d.Authenticate(t.Context(), epoch, n.plain[2], netip.MustParseAddr("198.51.100.9")); err != nil {
 		t.Errorf("from the right address: %v", err)
+	}
+	if want := []string{string(n.keys[2].ID) + " " + anywhere.String() + " " + ErrAddress.Error()}; !slices.Equal(noted, want) {
+		t.Errorf("noted are %q, want the refusal of the right key alone, %q", noted, want)
 	}
 }
 

@@ -45,6 +45,7 @@ type Member struct {
 	Since      time.Time
 
 	Email, Name string // the person's
+	Language    string // of its mails
 	Merchant    string // its name
 	Suspended   bool   // the merchant
 }

@@ -203,10 +203,10 @@ func (a *App) wire(ctx context.Context) error {
 	a.wireMoney(vault, mailed)
 	a.poller = lifecycle.NewPoller(a.store, a.lifecycle, a.leases(pollQueue, replica), a.log)
 	a.reader = reconcile.NewReader(a.store, a.reconciler.Read, a.leases("statements", replica), a.log)
-	if err := a.wireDispatcher(vault, replica); err != nil {
+	if err := a.wireSignIn(vault, mailed); err != nil {
 		return err
 	}
-	if err := a.wireSignIn(vault, mailed); err != nil {
+	if err := a.wireDispatcher(vault, replica); err != nil {
 		return err
 	}
 	if err := a.wireConsole(vault, zone); err != nil {

@@ -23,6 +23,7 @@ import (
 func (a *App) wireSignIn(vault *tenants.Vault, mailed func()) (err error) {
 	if a.SignIn, err = signin.New(a.store, vault, limit.NewFailures(), a.clock.Now, a.log); err == nil {
 		a.SignIn.Post(signin.Post{Merchants: a.config.MerchantsConsoleURL, Operators: a.config.OperatorsConsoleURL, Mailed: mailed})
+		a.directory.NoteRefusals(a.SignIn.KeyRefused)
 	}
 	return err
 }

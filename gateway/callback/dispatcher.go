@@ -2,6 +2,7 @@ package callback
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -32,6 +33,9 @@ type Dependencies struct {
 	Send func(ctx context.Context, m Message, s Secrets) Attempt
 	// Secrets finds what a merchant's callbacks are signed with.
 	Secrets func(ctx context.Context, owner movement.Owner) (Secrets, error)
+	// Dead is called for each delivery that ends without success, before that is recorded;
+	// after an error nothing is recorded, and it is called again. Nil tells nobody.
+	Dead func(ctx context.Context, c movement.Callback, reason string) error
 	// Observe sees each attempt, from many goroutines at once.
 	Observe func(Attempt)
 	Log     *slog.Logger
@@ -89,12 +93,12 @@ func (d *Dispatcher) due(ctx context.Context, b queue.Batch) ([]movement.Callbac
 func (d *Dispatcher) dispatch(ctx context.Context, page []movement.Callback) error {
 	now := d.Now()
 	var postponed []movement.Postponed
-	var over []movement.CallbackKey
+	var over []movement.Callback
 	for _, c := range page {
 		switch retryAt, ok := d.start(ctx, c, now); {
 		case ok, retryAt.Sub(now) < postponeFrom:
 		case scheduleOf(c).Over(c.Begun(), now):
-			over = append(over, c.CallbackKey)
+			over = append(over, c)
 		default:
 			postponed = append(postponed, movement.Postponed{CallbackKey: c.CallbackKey, Until: retryAt})
 		}
@@ -108,10 +112,24 @@ func (d *Dispatcher) dispatch(ctx context.Context, page []movement.Callback) err
 	return nil // what can't be written rests by itself
 }
 
-func (d *Dispatcher) giveUp(ctx context.Context, now time.Time, over []movement.CallbackKey) error {
+func (d *Dispatcher) giveUp(ctx context.Context, now time.Time, over []movement.Callback) error {
 	ctx, cancel := context.WithTimeout(ctx, writeWithin)
 	defer cancel()
-	return d.Queue.GiveUpCallbacks(ctx, now, over)
+	keys := make([]movement.CallbackKey, len(over))
+	for i, c := range over {
+		if err := d.dead(ctx, c, ""); err != nil {
+			return err
+		}
+		keys[i] = c.CallbackKey
+	}
+	return d.Queue.GiveUpCallbacks(ctx, now, keys)
+}
+
+func (d *Dispatcher) dead(ctx context.Context, c movement.Callback, reason string) error {
+	if d.Dead == nil {
+		return nil
+	}
+	return d.Dead(ctx, c, reason)
 }
 
 func (d *Dispatcher) postpone(ctx context.Context, now time.Time, postponed ...movement.Postponed) error {
@@ -167,7 +185,7 @@ func (d *Dispatcher) rest(ctx context.Context, c movement.Callback, outcome Outc
 func (d *Dispatcher) restUnsigned(ctx context.Context, c movement.Callback) error {
 	now := d.Now()
 	if scheduleOf(c).Over(c.Begun(), now) {
-		return d.giveUp(ctx, now, []movement.CallbackKey{c.CallbackKey})
+		return d.giveUp(ctx, now, []movement.Callback{c})
 	}
 	return d.postpone(ctx, now, movement.Postponed{CallbackKey: c.CallbackKey, Until: now.Add(unsignedWait)})
 }
@@ -199,12 +217,26 @@ func (d *Dispatcher) record(ctx context.Context, c movement.Callback, try Attemp
 		Status: try.Status, Fault: try.Error, Answer: try.Answer,
 	}
 	attempt.Then, attempt.DueAt = follow(c, try)
+	if attempt.Then == movement.CallbackDead || attempt.Then == movement.CallbackGone {
+		if err := d.dead(context.WithoutCancel(ctx), c, reasonOf(try)); err != nil {
+			d.Warn(ctx, "tell of a callback that ends", err)
+			return false
+		}
+	}
 	ours, err := d.recorder.record(context.WithoutCancel(ctx), attempt)
 	d.Warn(ctx, "record an attempt", err)
 	if err == nil && !ours {
 		d.Log.InfoContext(ctx, "another replica has sent the same event", "event", c.EventID.String())
 	}
 	return err == nil
+}
+
+// reasonOf is why an attempt failed: what was answered, or a phrase of ours.
+func reasonOf(try Attempt) string {
+	if try.Status != 0 {
+		return fmt.Sprintf("HTTP %d", try.Status)
+	}
+	return try.Error
 }
 
 // What is about a movement is about money, and tried for thirty days; a test for one.

@@ -34,7 +34,7 @@ func dispatch(t *testing.T, leases queue.LeaseStore, q *callbacks, s *sender, na
 	log := &queuetest.Log{}
 	d := callback.NewDispatcher(callback.Dependencies{
 		Queue: q, Leases: queue.NewLeases(leases, "callbacks", name, movement.Buckets, time.Now), Send: s.Send,
-		Secrets: keys{"mer_unsigned"}.CallbackSecrets, Observe: func(callback.Attempt) {}, Log: slog.New(slog.NewTextHandler(log, nil)),
+		Secrets: keys{"mer_unsigned"}.CallbackSecrets, Observe: func(callback.Attempt) {}, Dead: q.tell, Log: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	return dispatcher{d, log, queuetest.Start(t, d.Run)}
 }
@@ -251,6 +251,40 @@ func TestTheUnsignedEndWhenTheyAreOld(t *testing.T) {
 		}
 		if row, _ := q.of(young); row.State != movement.CallbackWaiting {
 			t.Errorf("the young one is %s", row.State)
+		}
+	})
+}
+
+// TestAnEndIsToldBeforeItIsRecorded, with or without a last try, and once it is told, the end
+// is recorded: what could not be told goes on.
+func TestAnEndIsToldBeforeItIsRecorded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q, s := newCallbacks(), newSender()
+		const gone = "https://gone.example/"
+		s.answer(bad, reply{outcome: callback.Failed})
+		s.answer(gone, reply{outcome: callback.Gone})
+		last, ended, unsigned, delivered := q.add("mer_1", bad), q.add("mer_2", gone), q.add("mer_unsigned", good), q.add("mer_3", good)
+		for _, id := range []uuid.UUID{last, unsigned} {
+			q.rows[id].CreatedAt = time.Now().Add(-30 * 24 * time.Hour)
+		}
+		q.untold = 3 // the first of each
+		c := dispatch(t, queuetest.NewTable(), q, s, "only")
+		defer c.end()
+		pass(2 * time.Second)
+		for _, id := range []uuid.UUID{last, ended, unsigned} {
+			if row, _ := q.of(id); row.State != movement.CallbackWaiting || q.told[id] > 0 {
+				t.Errorf("%s is %s, told %d times, before anybody could be told", row.URL, row.State, q.told[id])
+			}
+		}
+		pass(2 * time.Minute)
+		for id, want := range map[uuid.UUID]movement.CallbackState{last: movement.CallbackDead, ended: movement.CallbackGone, unsigned: movement.CallbackDead} {
+			if row, _ := q.of(id); row.State != want || q.told[id] != 1 {
+				t.Errorf("%s is %s, told %d times, want %s and once", row.URL, row.State, q.told[id], want)
+			}
+		}
+		if q.told[delivered] > 0 {
+			t.Error("a delivery is told as dead")
 		}
 	})
 }

@@ -25,10 +25,12 @@ type callbacks struct {
 	silent   bool          // PostponeCallbacks does not answer
 	reads    int
 	put      int // statements that put off
+	untold   int // of tell, that fail
+	told     map[uuid.UUID]int
 }
 
 func newCallbacks() *callbacks {
-	return &callbacks{rows: map[uuid.UUID]*movement.Callback{}, attempts: map[uuid.UUID][]movement.CallbackAttempt{}}
+	return &callbacks{rows: map[uuid.UUID]*movement.Callback{}, attempts: map[uuid.UUID][]movement.CallbackAttempt{}, told: map[uuid.UUID]int{}}
 }
 
 // add makes a callback due now.
@@ -122,6 +124,18 @@ func (q *callbacks) PostponeCallbacks(ctx context.Context, now time.Time, put []
 			c.DueAt = p.Until
 		}
 	}
+	return nil
+}
+
+// tell notes what is told to be dead, of which the first can't be told.
+func (q *callbacks) tell(_ context.Context, c movement.Callback, _ string) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.untold > 0 {
+		q.untold--
+		return errors.New("nobody can be told")
+	}
+	q.told[c.EventID]++
 	return nil
 }
 

@@ -18,6 +18,8 @@ var values = map[string][]string{
 	"password":   {"At", "From"},
 	"factor":     {"At", "From"},
 	"signin":     {"At", "From", "Browser"},
+	"callbacks":  {"Host", "Place", "Event", "Reason", "Link"},
+	"key":        {"Place", "Key", "At", "From", "Link"},
 }
 
 // parts stand in other texts.

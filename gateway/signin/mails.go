@@ -53,9 +53,14 @@ func (s *SignIn) compose(ctx context.Context, text, language, to string, values 
 	if !s.Mails() {
 		return nil
 	}
+	return s.composeAs(ctx, uuid.New(), text, language, to, values)
+}
+
+// composeAs is compose, for a mail of an id.
+func (s *SignIn) composeAs(ctx context.Context, id uuid.UUID, text, language, to string, values mail.Values) []movement.Mail {
 	values["At"], values["From"] = mail.When(language, s.now()), string(tenants.OriginOf(ctx))
 	subject, body := mail.Render(text, language, values)
-	m, err := mail.Seal(s.vault, movement.Mail{ID: uuid.New(), To: to, Subject: subject, Text: body})
+	m, err := mail.Seal(s.vault, movement.Mail{ID: id, To: to, Subject: subject, Text: body})
 	if err != nil {
 		s.log.WarnContext(ctx, "a mail to somebody can't be sealed, and is not sent", "text", text, "error", err)
 		return nil

@@ -64,6 +64,9 @@ type Store interface {
 	AddReset(ctx context.Context, p tenants.Person, r tenants.Reset, soon, now time.Time, mails ...movement.Mail) (bool, error)
 	Reset(ctx context.Context, hash tenants.Hash) (tenants.Reset, error)
 
+	// Mail writes mails that tell a merchant's people of something, each id once.
+	Mail(ctx context.Context, owner movement.Owner, now time.Time, mails ...movement.Mail) error
+
 	MerchantsByID(ctx context.Context, ids []string) ([]tenants.Merchant, error)
 	// Invite replaces an earlier invitation of the same address.
 	Invite(ctx context.Context, i tenants.Invitation, now time.Time, mails ...movement.Mail) error

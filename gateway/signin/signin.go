@@ -72,6 +72,8 @@ type SignIn struct {
 
 	post      Post
 	forgotten chan asked
+	tidings   chan news
+	told      map[string]bool // guarded by mu
 }
 
 // New makes a SignIn.
@@ -79,7 +81,7 @@ func New(store Store, vault Vault, failures Failures, now func() time.Time, log 
 	s := &SignIn{
 		store: store, vault: vault, failures: failures, now: now, log: log,
 		hashing: make(chan struct{}, max(1, runtime.NumCPU()/coresAHash)), refused: make(chan refused, mostRefusals), waiting: map[refused]refusal{},
-		forgotten: make(chan asked, mostAsked),
+		forgotten: make(chan asked, mostAsked), tidings: make(chan news, mostAsked), told: map[string]bool{},
 	}
 	var err error
 	s.nobody, err = argon2id.CreateHash(rand.Text(), hashParams)
@@ -253,7 +255,7 @@ func (s *SignIn) refuse(ctx context.Context, p tenants.Person, why string) {
 	s.waiting[kind] = refusal{p, earlier.times + 1, s.now(), tenants.OriginOf(ctx)}
 }
 
-// Run audits refused sign-ins, and mails links to new passwords, until the context ends, and
+// Run audits refused sign-ins, and mails links to new passwords and refused keys, until the context ends, and
 // then those that still wait.
 func (s *SignIn) Run(ctx context.Context) error {
 	for {
@@ -262,7 +264,12 @@ func (s *SignIn) Run(ctx context.Context) error {
 			s.audit(ctx, kind)
 		case a := <-s.forgotten:
 			s.send(ctx, a)
+		case n := <-s.tidings:
+			s.pass(ctx, n)
 		case <-ctx.Done():
+			for len(s.tidings) > 0 {
+				s.pass(ctx, <-s.tidings)
+			}
 			for len(s.forgotten) > 0 {
 				s.send(ctx, <-s.forgotten)
 			}

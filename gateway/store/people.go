@@ -379,7 +379,7 @@ func (s *Store) MembersOf(ctx context.Context, id tenants.MerchantID) ([]tenants
 	members := make([]tenants.Member, len(rows))
 	for i, row := range rows {
 		members[i] = tenants.Member{
-			PersonID: row.PersonID, MerchantID: id, Role: tenants.Role(row.Role), Since: row.Since.UTC(), Email: row.Email, Name: row.Name,
+			PersonID: row.PersonID, MerchantID: id, Role: tenants.Role(row.Role), Since: row.Since.UTC(), Email: row.Email, Name: row.Name, Language: row.Language,
 		}
 	}
 	return members, wrap("members", err)

@@ -11,10 +11,12 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/mail"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/queue"
@@ -370,6 +372,68 @@ func TestANewBrowserIsToldByMail(t *testing.T) {
 	s.wait(31 * 24 * time.Hour)
 	enter(v, "ada@example.com", secret)
 	p.one("ada@example.com", subject)
+}
+
+// TestDeadCallbacksAndRefusedKeysAreTold to developers and owners, once a day for each receiver
+// and each key, by however many replicas.
+func TestDeadCallbacksAndRefusedKeysAreTold(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	s.clock.Store(time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC).Unix())
+	for name, role := range map[string]tenants.Role{"ada": tenants.RoleOwner, "dev": tenants.RoleDeveloper, "fin": tenants.RoleFinance, "view": tenants.RoleViewer} {
+		s.newcomer(t, name+"@example.com", role)
+	}
+	p := s.post(t)
+	owner := movement.Owner{MerchantID: string(s.merchant), Mode: "test"}
+	of := func(to string, id movement.ID) movement.Callback {
+		return movement.Callback{CallbackKey: movement.CallbackKey{Owner: owner}, MovementID: id, URL: to, Event: "payments.status_update"}
+	}
+	told := func(want ...string) {
+		t.Helper()
+		var got []string
+		for _, m := range p.read() {
+			got = append(got, m.To+" "+m.Subject)
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("told %q, want %q", got, want)
+		}
+	}
+	dead := func(in *signin.SignIn, c movement.Callback) {
+		t.Helper()
+		if err := in.CallbackDead(t.Context(), c, "HTTP 500"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	another, err := signin.New(s.store, s.vault, limit.NewFailures(), s.now, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	another.Post(signin.Post{Mailed: func() {}})
+	one := of("https://shop.example/cb?secret=1", movement.NewID())
+	dead(s.signin, one)
+	dead(s.signin, of("https://shop.example/other", movement.NewID()))
+	dead(another, one)
+	dead(s.signin, of("https://shop.example/cb", movement.ID{})) // a test of the receiver
+	told("ada@example.com [Test] Callback ke shop.example tidak terkirim", "dev@example.com [Test] Callback ke shop.example tidak terkirim")
+	dead(s.signin, of("https://second.example/cb", movement.NewID()))
+	told("ada@example.com [Test] Callback ke second.example tidak terkirim", "dev@example.com [Test] Callback ke second.example tidak terkirim")
+	s.wait(24 * time.Hour)
+	dead(another, one)
+	told("ada@example.com [Test] Callback ke shop.example tidak terkirim", "dev@example.com [Test] Callback ke shop.example tidak terkirim")
+
+	id := tenants.Identity{Key: tenants.Key{MerchantID: s.merchant, Mode: tenants.Live, ID: "k1"}}
+	for range 3 {
+		s.signin.KeyRefused(id, from, tenants.ErrAddress)
+	}
+	told("ada@example.com Kunci API ditolak", "dev@example.com Kunci API ditolak")
+	s.wait(24 * time.Hour)
+	s.signin.KeyRefused(id, from, tenants.ErrAuthFailed)
+	for _, m := range p.read() {
+		if !strings.Contains(m.Text, "sudah dicabut atau berakhir") || !strings.Contains(m.Text, "Dari:  203.0.113.7\n") || !strings.HasSuffix(linkIn(t, m), "/live/keys") {
+			t.Errorf("told:\n%s", m.Text)
+		}
+	}
 }
 
 // TestChangesAreToldByMail.

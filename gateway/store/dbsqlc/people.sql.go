@@ -383,7 +383,7 @@ func (q *Queries) LinkAccount(ctx context.Context, arg LinkAccountParams) (int64
 }
 
 const membersOf = `-- name: MembersOf :many
-SELECT m.person_id, m.role, m.since, p.email, p.name FROM members AS m
+SELECT m.person_id, m.role, m.since, p.email, p.name, p.language FROM members AS m
 JOIN people AS p ON p.person_id = m.person_id
 WHERE m.merchant_id = $1
 ORDER BY m.since, p.email
@@ -395,6 +395,7 @@ type MembersOfRow struct {
 	Since    time.Time
 	Email    string
 	Name     string
+	Language string
 }
 
 func (q *Queries) MembersOf(ctx context.Context, merchantID string) ([]MembersOfRow, error) {
@@ -412,6 +413,7 @@ func (q *Queries) MembersOf(ctx context.Context, merchantID string) ([]MembersOf
 			&i.Since,
 			&i.Email,
 			&i.Name,
+			&i.Language,
 		); err != nil {
 			return nil, err
 		}

@@ -71,7 +71,7 @@ UPDATE members SET role = @role WHERE merchant_id = @merchant_id AND person_id =
 DELETE FROM members WHERE merchant_id = @merchant_id AND person_id = @person_id;
 
 -- name: MembersOf :many
-SELECT m.person_id, m.role, m.since, p.email, p.name FROM members AS m
+SELECT m.person_id, m.role, m.since, p.email, p.name, p.language FROM members AS m
 JOIN people AS p ON p.person_id = m.person_id
 WHERE m.merchant_id = @merchant_id
 ORDER BY m.since, p.email;

@@ -1,0 +1,139 @@
+package signin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/mail"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// news is what a merchant's people are mailed about a receiver or a key, at most once a day.
+type news struct {
+	text  string // in texts
+	owner movement.Owner
+	about string
+	may   tenants.Permission // of those who are told
+	page  string             // of the console, where they act
+	from  tenants.Origin
+
+	values mail.Values
+}
+
+// id is the same for each time that something is news on one day (UTC).
+func (n news) id(now time.Time) string {
+	return fmt.Sprintf("%s %s %s %s %s", n.text, n.owner.MerchantID, n.owner.Mode, n.about, now.UTC().Format(time.DateOnly))
+}
+
+// newsIDs is the namespace of the ids of their mails, so that no two replicas send one twice.
+var newsIDs = uuid.MustParse("3a1d5c0a-7d3f-4f0e-9b55-1f2a6f3f0b61")
+
+// mostTold bounds what is remembered to be told. What is forgotten is asked of the database.
+const mostTold = 10_000
+
+// untold tells whether news is new, as far as this replica knows, and remembers it.
+func (s *SignIn) untold(n news) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := n.id(s.now())
+	if s.told[id] {
+		return false
+	}
+	if len(s.told) >= mostTold {
+		clear(s.told)
+	}
+	s.told[id] = true
+	return true
+}
+
+// tell mails news to those of a merchant's people who may do something about it.
+func (s *SignIn) tell(ctx context.Context, n news) (err error) {
+	defer func() {
+		if err != nil {
+			s.mu.Lock()
+			delete(s.told, n.id(s.now()))
+			s.mu.Unlock()
+			err = fmt.Errorf("signin: mail a merchant's people: %w", err)
+		}
+	}()
+	id := tenants.MerchantID(n.owner.MerchantID)
+	members, err := s.store.MembersOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	merchants, err := s.store.MerchantsByID(ctx, []string{n.owner.MerchantID})
+	if err != nil || len(merchants) == 0 {
+		return err
+	}
+	n.values["Place"], n.values["Link"] = merchants[0].Name, s.post.Merchants+"/"+n.owner.MerchantID+"/"+n.owner.Mode+n.page
+	if n.owner.Mode == string(tenants.Test) {
+		n.values["Test"] = "test"
+	}
+	var mails []movement.Mail
+	for _, m := range members {
+		if m.Role.May(n.may) {
+			one := uuid.NewSHA1(newsIDs, []byte(n.id(s.now())+" "+m.PersonID.String()))
+			mails = append(mails, s.composeAs(tenants.From(ctx, n.from), one, n.text, m.Language, m.Email, n.values)...)
+		}
+	}
+	if err := s.store.Mail(ctx, n.owner, s.now(), mails...); err != nil {
+		return err
+	}
+	s.committed(mails)
+	return nil
+}
+
+// CallbackDead tells a merchant's developers and owners that a callback about a movement has
+// ended undelivered. It is called before that is written: what is not written after it ends,
+// and is told, again, and nobody is mailed twice.
+func (s *SignIn) CallbackDead(ctx context.Context, c movement.Callback, reason string) error {
+	receiver, err := url.Parse(c.URL)
+	if err != nil || !s.Mails() || c.MovementID == (movement.ID{}) { // who sends a test looks at it
+		return nil //nolint:nilerr // no callback was ever sent there
+	}
+	n := news{
+		text: "callbacks", owner: c.Owner, about: receiver.Host, may: tenants.MayCallback, page: "/callbacks",
+		values: mail.Values{"Host": receiver.Host, "Event": c.Event, "Reason": reason},
+	}
+	if !s.untold(n) {
+		return nil
+	}
+	return s.tell(ctx, n)
+}
+
+// KeyRefused tells a merchant's developers and owners that a right key was refused: it is
+// revoked or expired, or may not be used from there. The caller does not wait: Run mails it.
+func (s *SignIn) KeyRefused(id tenants.Identity, from netip.Addr, why error) {
+	if !s.Mails() {
+		return
+	}
+	key := id.Key
+	n := news{
+		text: "key", owner: movement.Owner{MerchantID: string(key.MerchantID), Mode: string(key.Mode)}, about: string(key.ID), may: tenants.MayKeys, page: "/keys",
+		from: tenants.Origin(from.String()), values: mail.Values{"Key": string(key.ID), "Why": map[bool]string{true: "address"}[errors.Is(why, tenants.ErrAddress)]},
+	}
+	if !s.untold(n) {
+		return
+	}
+	select {
+	case s.tidings <- n:
+	default:
+		s.log.Warn("a refused key is not mailed: too many wait", "key", string(key.ID))
+	}
+}
+
+// pass tells what waits to be told.
+func (s *SignIn) pass(ctx context.Context, n news) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditWait)
+	defer cancel()
+	if err := s.tell(ctx, n); err != nil {
+		s.log.WarnContext(ctx, "a refused key is not mailed", "key", n.about, "error", err)
+	}
+}
