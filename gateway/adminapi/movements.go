@@ -88,7 +88,7 @@ type Posting struct {
 type MovementFilter struct {
 	Merchant string    `path:"merchant" arg:"" help:"The merchant's id."`
 	Mode     string    `query:"mode" required:"" enum:"live,test" help:"live or test."`
-	Kind     string    `query:"kind" required:"" enum:"payment,collection,order,refund,transfer" help:"payment, collection, order, refund or transfer."`
+	Kind     string    `query:"kind" kong:"-"` // payment, collection, order, refund or transfer
 	Status   string    `query:"status" help:"Only those of which the merchant reads this, such as PAID."`
 	Search   string    `query:"search" help:"A part of the reference, or the amount, the provider's reference or the payer's mail. A whole reference or id is found however old it is, anything else in 31 days."`
 	Since    time.Time `query:"since" placeholder:"TIME" help:"Only those made from this time on, such as 2026-01-02T03:04:05Z."`

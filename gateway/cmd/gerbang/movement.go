@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
@@ -19,8 +21,9 @@ type movementCommands struct {
 
 type movementList struct{ adminapi.MovementFilter }
 
-// Run prints the movements.
-func (c *movementList) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+// Run prints the movements of the kind that the command is named after.
+func (c *movementList) Run(ctx context.Context, command *kong.Context, p *program, admin *adminapi.Client) error {
+	c.Kind, _, _ = strings.Cut(command.Command(), " ")
 	list, err := adminapi.ListMovements.Call(ctx, admin, c.MovementFilter)
 	if err != nil {
 		return err

@@ -28,6 +28,12 @@ func TestMovementCommands(t *testing.T) {
 				"2026-01-04T03:00:00Z  proposed success                 by ayu: portal\n" +
 				"2026-01-04T03:04:04Z  confirmed success                by budi: called\n",
 		},
+		"list": {
+			args:   `payment list|mer_1|--mode|live|--search|payer@example.com|--limit|2`,
+			answer: `{"movements":[{"created_at":"2026-01-02T03:04:05Z","id":"m-1","reference":"INV/7","status":"PAID","amount":25000}],"next":"m-1"}`,
+			method: "GET", path: "/admin/merchants/mer_1/movements?kind=payment&limit=2&mode=live&search=payer%40example.com",
+			prints: "2026-01-02T03:04:05Z  m-1  \"INV/7\"    PAID    25000   -",
+		},
 		"show an order by its merchant's name": {
 			args: `order show|INV/7`, answer: `{"kind":"order","reference":"INV/7"}`, method: "GET", path: "/admin/movements/INV%2F7",
 			prints: "reference           \"INV/7\"\n",
