@@ -38,7 +38,7 @@ func statesOf(l movement.Listing) (states, ends []string) {
 // spansOf are spans by their numbers, of which each ends where the next begins.
 func spansOf(spans []time.Time) (numbers []int32, since, before []time.Time) {
 	for i := range spans[:len(spans)-1] {
-		numbers, since, before = append(numbers, int32(i)), append(since, micro(spans[i])), append(before, micro(spans[i+1])) //nolint:gosec // an index
+		numbers, since, before = append(numbers, int32(i)), append(since, micro(spans[i])), append(before, micro(spans[i+1]))
 	}
 	return numbers, since, before
 }

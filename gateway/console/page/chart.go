@@ -39,19 +39,20 @@ type Tick struct {
 	Text string
 }
 
-// Column is a part of a stacked column, and Line a series' line; a number that has no
-// neighbour is a Dot.
-type (
-	Column struct {
-		X, Y, Width, Height float64
-		Tone                string
-	}
-	Line struct{ Points, Tone string }
-	Dot  struct {
-		X, Y float64
-		Tone string
-	}
-)
+// Column is a part of a stacked column.
+type Column struct {
+	X, Y, Width, Height float64
+	Tone                string
+}
+
+// Line is a series' line between gaps.
+type Line struct{ Points, Tone string }
+
+// Dot is a number of a line that has no neighbour.
+type Dot struct {
+	X, Y float64
+	Tone string
+}
 
 // Rows are the table: a label, and its numbers.
 func (c Chart) Rows() [][]string {
@@ -119,8 +120,8 @@ func ticks(greatest float64, whole bool) []float64 {
 	return all
 }
 
-// drawn is a chart as the layout draws it.
-type drawn struct {
+// Picture is a chart as the layout draws it.
+type Picture struct {
 	Chart
 
 	Across, Up             []Tick
@@ -133,8 +134,8 @@ type drawn struct {
 }
 
 // Drawn lays the chart out.
-func (c Chart) Drawn() any {
-	d := drawn{Chart: c, Width: chartWidth, Height: chartHeight, Left: chartLeft, Right: chartWidth - chartRight, Top: chartTop, Foot: chartHeight - chartBottom}
+func (c Chart) Drawn() Picture {
+	d := Picture{Chart: c, Width: chartWidth, Height: chartHeight, Left: chartLeft, Right: chartWidth - chartRight, Top: chartTop, Foot: chartHeight - chartBottom}
 	d.Middle = (d.Left + d.Right) / 2
 	steps := ticks(max(c.Reach, c.greatest()), c.Whole)
 	y := func(n float64) float64 { return d.Foot - (d.Foot-d.Top)*n/steps[len(steps)-1] }
@@ -173,7 +174,7 @@ func (c Chart) Drawn() any {
 }
 
 // line draws a series, with a gap where there is no number.
-func (d *drawn) line(s Series, slot float64, y func(float64) float64) {
+func (d *Picture) line(s Series, slot float64, y func(float64) float64) {
 	var points []string
 	var last Dot
 	end := func() {

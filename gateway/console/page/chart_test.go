@@ -32,7 +32,7 @@ func TestChartsAreDrawnToScale(t *testing.T) {
 	c := Chart{Labels: []string{"a", "b", "c", "d"}, Stacked: true, Whole: true, Series: []Series{
 		{Name: "good", Tone: "good", Values: []float64{1000, 0, 3000, 0}}, {Name: "bad", Tone: "bad", Values: []float64{1000, 0, 2000, 0}},
 	}}
-	d := c.Drawn().(drawn) //nolint:errcheck,forcetypeassert // as it is made
+	d := c.Drawn()
 	if len(d.Columns) != 4 || len(d.Up) != 6 || d.Up[5] != (Tick{chartTop, "5.000"}) || d.Up[0].At != d.Foot || len(d.Across) != 4 {
 		t.Fatalf("%+v", d)
 	}
@@ -47,14 +47,14 @@ func TestChartsAreDrawnToScale(t *testing.T) {
 	}
 	none := math.NaN()
 	c = Chart{Labels: c.Labels, Decimals: 1, Series: []Series{{Tone: "good", Values: []float64{none, 50, none, 100}}, {Tone: "bad", Values: []float64{10, 20, none, none}}}}
-	if d := c.Drawn().(drawn); len(d.Dots) != 2 || len(d.Lines) != 1 || d.Lines[0].Tone != "bad" { //nolint:errcheck,forcetypeassert // as it is made
+	if d := c.Drawn(); len(d.Dots) != 2 || len(d.Lines) != 1 || d.Lines[0].Tone != "bad" {
 		t.Errorf("%+v", d)
 	}
 	if got := fmt.Sprint(c.Rows()); got != "[[a \u2013 10.0] [b 50.0 20.0] [c \u2013 \u2013] [d 100.0 \u2013]]" {
 		t.Error(got)
 	}
-	if many := (Chart{Labels: make([]string, 31)}); !many.Empty() || len(many.Drawn().(drawn).Across) > mostLabels { //nolint:errcheck,forcetypeassert // as it is made
-		t.Errorf("%d labels", len(many.Drawn().(drawn).Across)) //nolint:errcheck,forcetypeassert // as it is made
+	if many := (Chart{Labels: make([]string, 31)}); !many.Empty() || len(many.Drawn().Across) > mostLabels {
+		t.Errorf("%d labels", len(many.Drawn().Across))
 	}
 }
 
