@@ -79,7 +79,7 @@ type CallbackAttempt struct {
 	Status     int       `json:"status,omitempty"` // HTTP; left out where nothing answered
 	Outcome    string    `json:"outcome"`
 	Fault      string    `json:"fault,omitempty"`
-	Answer     string    `json:"answer,omitempty"` // its beginning
+	Answer     string    `json:"answer,omitempty"` // some headers, an empty line and the first 2 KiB of the body, masked
 }
 
 // ResendOrder names the callbacks to send again: one event, or those of a span of

@@ -1,13 +1,23 @@
 package callback
 
 import (
+	"net/http"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/seed-f006e74d/gerbang/gateway/mask"
 )
 
-// maxAnswer is how much of a receiver's answer is read, and kept.
-const maxAnswer = 1024
+const (
+	// maxBody is how much of the body of a receiver's answer is read, and maxAnswer how much of an answer is kept.
+	maxBody   = 2 << 10
+	maxAnswer = 3 << 10
+	maxHeader = 100 // bytes of one that is kept
+)
+
+// told are the headers of a receiver's answer that help to find out why it has failed.
+var told = [...]string{"Content-Type", "Location", "Retry-After", "Server", "Via", "Www-Authenticate", "X-Request-Id", "Cf-Ray"}
 
 // Outcome is what became of one try.
 type Outcome string
@@ -28,17 +38,37 @@ const (
 func (o Outcome) Ends() bool { return o == Delivered || o == Gone }
 
 // Attempt is the record of one try. Its texts hold no secrets, no query of the
-// URL and no address, so they may be shown to the merchant.
+// URL and no address, and of people only what package mask leaves, so they may be
+// shown to the merchant.
 type Attempt struct {
 	At       time.Time
 	Duration time.Duration // until its place was free again
 	Status   int           // 0 when there was no answer
 	Outcome  Outcome
 	Error    string // empty when delivered
-	Answer   string // the beginning of the answer's body, at most 1 KiB of UTF-8 without control characters
+	Answer   string // as HTTP has it: some headers, an empty line and the beginning of the body; UTF-8 without control characters
 }
 
 func (a *Attempt) end(o Outcome, text string) { a.Outcome, a.Error = o, text }
+
+// answerOf is what is kept of an answer.
+func answerOf(header http.Header, body []byte) string {
+	var kept strings.Builder
+	for _, name := range told {
+		if value := header.Get(name); value != "" {
+			kept.WriteString(name + ": " + mask.Text(presentable([]byte(value), maxHeader)) + "\n")
+		}
+	}
+	text, ok := mask.JSON(body)
+	if !ok {
+		text = mask.Text(presentable(body, maxBody))
+	}
+	if text != "" && kept.Len() > 0 {
+		kept.WriteString("\n")
+	}
+	kept.WriteString(text)
+	return presentable([]byte(kept.String()), maxAnswer)
+}
 
 // presentable makes a receiver's bytes fit for a database, a terminal and a
 // page, and no longer than a limit.

@@ -193,8 +193,8 @@ func (s *Sender) try(ctx context.Context, m Message, secrets Secrets, a *Attempt
 	answered := time.AfterFunc(answerWait, cancel)
 	defer answered.Stop()
 	// Cut or not, what came is kept.
-	answer, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	a.Answer = presentable(answer, maxAnswer)
+	body, _ := io.ReadAll(io.LimitReader(response.Body, maxBody))
+	a.Answer = answerOf(response.Header, body)
 }
 
 func (s *Sender) dress(h http.Header) http.Header {

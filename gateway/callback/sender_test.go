@@ -44,7 +44,7 @@ func TestWhatIsSent(t *testing.T) {
 	s, m := localSender(t), messageTo(server.URL+"/hook?shop=1")
 	for range 2 {
 		a := s.Send(t.Context(), m, onlyA)
-		if a.Outcome != Delivered || a.Status != 200 || a.Error != "" || a.Answer != "thank you" || a.At.IsZero() || a.Duration <= 0 {
+		if a.Outcome != Delivered || a.Status != 200 || a.Error != "" || a.Answer != "Content-Type: text/plain; charset=utf-8\n\nthank you" || a.At.IsZero() || a.Duration <= 0 {
 			t.Errorf("got %+v", a)
 		}
 		r := <-requests
@@ -111,6 +111,21 @@ func TestAnswerIsKeptPresentable(t *testing.T) {
 	} {
 		if got := presentable([]byte(body), maxAnswer); got != want {
 			t.Errorf("%.20q becomes %.40q (%d bytes)", body, got, len(got))
+		}
+	}
+}
+
+func TestAnswerIsKeptMasked(t *testing.T) {
+	t.Parallel()
+	header := http.Header{"Content-Type": {"application/json"}, "Location": {"https://shop.example/login?token=abc"}, "Set-Cookie": {"session=abc"}}
+	for body, want := range map[string]string{
+		"": "Content-Type: application/json\nLocation: https://shop.example/…\n",
+		`{"error":"no shop of ani@example.com","trace_token":"abc","phone":"081234567890"}`: "Content-Type: application/json\nLocation: https://shop.example/…\n\n" +
+			`{"error":"no shop of a***@e***.com","trace_token":"[removed]","phone":"***7890"}`,
+		"<h1>500</h1> 081234567890": "Content-Type: application/json\nLocation: https://shop.example/…\n\n<h1>500</h1> ***7890",
+	} {
+		if got := answerOf(header, []byte(body)); got != want {
+			t.Errorf("%s is kept as\n%s\nwant\n%s", body, got, want)
 		}
 	}
 }

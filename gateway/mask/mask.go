@@ -1,0 +1,273 @@
+// Package mask hides what is secret or personal in bodies and texts, before they are kept for people to read. A value stays as it is
+// only where its name is known to be harmless. The package knows nothing of merchants, and must not decide who may read what.
+package mask
+
+import (
+	"bytes"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Removed stands for a secret.
+const Removed = "[removed]"
+
+// class is what the name of a field tells of its value.
+type class int
+
+const (
+	unknown  class = iota // initials stay
+	secret                // nothing stays
+	number                // of a phone, an account, a card or a person: the last four digits stay
+	link                  // pays, or opens a page: its beginning stays
+	prose                 // as Text
+	harmless              // all stays but mail addresses
+)
+
+// The names of fields, in small letters and without _ and -. Those of secrets and links are parts of names.
+var (
+	secrets = []string{"secret", "passw", "passphrase", "token", "authoriz", "apikey", "serverkey", "privatekey", "credential", "signature", "cookie", "session", "bearer"}
+	links   = []string{"qr", "url", "link"}
+	named   = names(map[class]string{
+		secret: "pin otp cvv cvc key",
+		link:   "uri redirecturi",
+		number: `phone phonenumber mobile msisdn whatsapp account accountno accountnumber norek rekening target destination customerno customernumber
+			customerid card cardnumber nik ktp npwp passport sn va vanumber virtualaccount`,
+		prose: "message description desc reason note notes error title label",
+		harmless: `externalid refid reference referenceno providerreference upstreamreference txid refundid id requestid decisionid movementid eventid
+			merchantid status bankstatus type channel channelid bankcode bank brand category sku buyerskucode code errorcode field sent retry kind mode
+			operation provider event currency success period qty quantity page limit count total amount baseamount paidamount returnedamount
+			transactionamount fee bankfee walletfee price balance admin remaining remainingquota createdat updatedat paidat paidlateat returnedat
+			expiresat transactiontype transactiondate transactiontime productname bankname`,
+	})
+	plain = strings.NewReplacer("_", "", "-", "", " ", "")
+)
+
+func names(of map[class]string) map[string]class {
+	all := map[string]class{}
+	for c, list := range of {
+		for name := range strings.FieldsSeq(list) {
+			all[name] = c
+		}
+	}
+	return all
+}
+
+func classOf(name string) class {
+	name = plain.Replace(strings.ToLower(name))
+	holds := func(part string) bool { return strings.Contains(name, part) }
+	for _, part := range secrets {
+		if holds(part) {
+			return secret
+		}
+	}
+	if c, known := named[name]; known {
+		return c
+	}
+	for _, part := range links {
+		if holds(part) {
+			return link
+		}
+	}
+	return unknown
+}
+
+// JSON is a JSON object as it may be read, false where the text is none.
+func JSON(text []byte) (string, bool) {
+	in := jsontext.NewDecoder(bytes.NewReader(text))
+	if in.PeekKind() != '{' {
+		return "", false
+	}
+	var buffer bytes.Buffer
+	out := jsontext.NewEncoder(&buffer, jsontext.AllowDuplicateNames(true)) // two names may become one
+	if err := object(in, out, 0); err != nil {
+		return "", false
+	}
+	if _, err := in.ReadToken(); err == nil { // there is more behind it
+		return "", false
+	}
+	return strings.TrimSuffix(buffer.String(), "\n"), true
+}
+
+// value copies the next value, as its class lets it be read.
+func value(in *jsontext.Decoder, out *jsontext.Encoder, c class) error {
+	switch kind := in.PeekKind(); {
+	case c == secret:
+		if err := in.SkipValue(); err != nil {
+			return err
+		}
+		return out.WriteToken(jsontext.String(Removed))
+	case kind == '{' || kind == '[':
+		return object(in, out, c)
+	default:
+		token, err := in.ReadToken()
+		if err != nil {
+			return err
+		}
+		switch {
+		case kind == '"' || kind == '0' && c != harmless:
+			token = jsontext.String(c.mask(token.String()))
+		case kind == '0':
+			token = token.Clone()
+		}
+		return out.WriteToken(token)
+	}
+}
+
+// object copies an object, or an array, whose elements are of its own class.
+func object(in *jsontext.Decoder, out *jsontext.Encoder, c class) error {
+	begin, err := in.ReadToken()
+	if err != nil {
+		return err
+	}
+	fields := begin.Kind() == '{'
+	if err := out.WriteToken(begin); err != nil {
+		return err
+	}
+	for in.PeekKind() != '}' && in.PeekKind() != ']' {
+		of := c
+		if fields {
+			name, err := in.ReadToken()
+			if err != nil {
+				return err
+			}
+			text := name.String()
+			of = classOf(text)
+			if err := out.WriteToken(jsontext.String(Text(text))); err != nil {
+				return err
+			}
+		}
+		if err := value(in, out, of); err != nil {
+			return err
+		}
+	}
+	end, err := in.ReadToken()
+	if err != nil {
+		return err
+	}
+	return out.WriteToken(end)
+}
+
+func (c class) mask(text string) string {
+	switch {
+	case text == "":
+		return ""
+	case c == link:
+		return cut(text)
+	case c == prose:
+		return Text(text)
+	case c == number:
+		return lastFour(text)
+	case strings.Contains(text, "@"):
+		return Text(text)
+	case c == harmless:
+		return text
+	}
+	return initials(text)
+}
+
+// personal finds in a text what may not be read, behind what looks alike and may: ids, times and amounts.
+var personal = regexp.MustCompile(`(?i)` + strings.Join([]string{
+	`(?P<kept>\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b20\d\d-[01]\d-[0-3]\d(?:[T ][0-2]\d:[0-5]\d(?::[0-5]\d)?(?:\.\d{1,9})?)?|\bRp ?\d{1,3}(?:\.\d{3}){0,4}\b)`,
+	`(?P<name>[\w-]*(?:secret|passw|token|authoriz|api[_-]?key|credential|signature|cookie|session)[\w-]*["']?\s*[:=]\s*)(?:["'][^"'\n]*|(?:bearer |basic )?[^\s"',;&<>{}]+)`,
+	`(?P<secret>\bsk_(?:live|test)_\w+|\b(?:bearer|basic) [\w.~+/=-]{8,}|\b[\w-]{40,})`,
+	`(?P<link>\bhttps?://[^\s"'<>]+)`,
+	`(?P<mail>[^\s@"'<>:;,()]+@[^\s@"'<>:;,()]+)`,
+	`(?P<number>\d(?:[ .()/-]{0,2}\d){7,})`,
+}, "|"))
+
+var kinds = personal.SubexpNames()
+
+// Text is a text as it may be read: without what looks like a secret, a mail address, a link or a number of eight digits or more.
+func Text(text string) string {
+	var out strings.Builder
+	end := 0
+	for _, at := range personal.FindAllStringSubmatchIndex(text, -1) {
+		out.WriteString(text[end:at[0]])
+		end = at[1]
+		for i := 1; i < len(kinds); i++ {
+			if at[2*i] >= 0 {
+				out.WriteString(shown(kinds[i], text[at[2*i]:at[2*i+1]]))
+			}
+		}
+	}
+	out.WriteString(text[end:])
+	return out.String()
+}
+
+func shown(kind, text string) string {
+	switch kind {
+	case "kept":
+		return text
+	case "name":
+		return text + Removed
+	case "link":
+		return cut(text)
+	case "mail":
+		return mail(text)
+	case "number":
+		return lastFour(text)
+	}
+	return Removed
+}
+
+// hidden stands for what is left out.
+const hidden = "***"
+
+// mail leaves the first letters of a mail address, and the last part of its domain.
+func mail(text string) string {
+	who, at, _ := strings.Cut(text, "@")
+	last := ""
+	if i := strings.LastIndex(at, "."); i >= 0 && !strings.ContainsFunc(at[i:], unicode.IsDigit) {
+		last = at[i:]
+	}
+	return first(who) + hidden + "@" + first(at) + hidden + last
+}
+
+// lastFour leaves the last four digits of a number that has twice as many.
+func lastFour(text string) string {
+	digits := strings.Map(func(r rune) rune {
+		if unicode.IsDigit(r) {
+			return r
+		}
+		return -1
+	}, text)
+	const left = 4
+	if r := []rune(digits); len(r) >= 2*left {
+		return hidden + string(r[len(r)-left:])
+	}
+	return hidden
+}
+
+// mostWords bounds the initials of a text.
+const mostWords = 8
+
+// initials leaves the first letter of each word.
+func initials(text string) string {
+	words := strings.Fields(text)
+	for i, word := range words {
+		words[i] = first(word) + hidden
+	}
+	return strings.Join(words[:min(len(words), mostWords)], " ")
+}
+
+// first is the first letter of a text, "" where it begins otherwise.
+func first(text string) string {
+	if r, size := utf8.DecodeRuneInString(text); unicode.IsLetter(r) {
+		return text[:size]
+	}
+	return ""
+}
+
+// cut leaves the host of a URL, and else the length.
+func cut(text string) string {
+	if u, err := url.Parse(text); err == nil && u.Host != "" && u.Scheme != "" {
+		return u.Scheme + "://" + Text(strings.ToValidUTF8(u.Hostname(), "")) + "/…"
+	}
+	return fmt.Sprintf("… (%d characters)", utf8.RuneCountInString(text))
+}
