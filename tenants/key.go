@@ -23,6 +23,7 @@ var ErrKeyUnusable = errors.New("tenants: key is revoked or expired")
 // Key is the record of an API key; its plaintext is kept nowhere.
 type Key struct {
 	ID         KeyID
+	Name       string // what its merchant calls it
 	MerchantID MerchantID
 	Mode       Mode
 	Hash       Hash
@@ -59,6 +60,11 @@ func (k Key) clone() Key {
 	return k
 }
 
+// Called is the name of the key, or one of its mode and date where it has none.
+func (k Key) Called() string {
+	return cmp.Or(k.Name, string(k.Mode)+" "+k.CreatedAt.UTC().Format(time.DateOnly))
+}
+
 // Usable reports whether the key works at the given time. A revocation counts at once, also one stamped by a replica
 // whose clock is ahead.
 func (k Key) Usable(now time.Time) bool {
@@ -81,6 +87,7 @@ func (k Key) Allows(addr netip.Addr) bool {
 
 // KeySpec says what a new key shall be.
 type KeySpec struct {
+	Name       string // optional
 	MerchantID MerchantID
 	Mode       Mode
 	Scopes     Scopes // none chosen means all
@@ -108,7 +115,7 @@ func IssueKey(random io.Reader, spec KeySpec, now time.Time) (IssuedKey, error) 
 		return IssuedKey{}, err
 	}
 	key := Key{
-		ID: id, MerchantID: spec.MerchantID, Mode: spec.Mode, Hash: hash,
+		ID: id, Name: spec.Name, MerchantID: spec.MerchantID, Mode: spec.Mode, Hash: hash,
 		Scopes: scopes, IPs: ips, CreatedAt: now,
 	}
 	return IssuedKey{Key: key, Secret: secret}, nil
@@ -131,7 +138,7 @@ func canonicalPrefixes(ips []netip.Prefix) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// RotateKey draws the successor of a key, with the same merchant, mode, scopes and addresses, and returns the old key
+// RotateKey draws the successor of a key, with the same name, merchant, mode, scopes and addresses, and returns the old key
 // as it is to be stored: it ends after the overlap, or earlier if it would have ended earlier.
 func RotateKey(random io.Reader, old Key, now time.Time, overlap time.Duration) (next IssuedKey, retiring Key, err error) {
 	if !old.Usable(now) {
@@ -140,7 +147,7 @@ func RotateKey(random io.Reader, old Key, now time.Time, overlap time.Duration) 
 	if overlap < 0 {
 		return IssuedKey{}, Key{}, fmt.Errorf("%w: the overlap can't be negative", ErrInvalid)
 	}
-	spec := KeySpec{MerchantID: old.MerchantID, Mode: old.Mode, Scopes: old.Scopes, IPs: old.IPs}
+	spec := KeySpec{Name: old.Name, MerchantID: old.MerchantID, Mode: old.Mode, Scopes: old.Scopes, IPs: old.IPs}
 	next, err = IssueKey(random, spec, now)
 	if err != nil {
 		return IssuedKey{}, Key{}, err

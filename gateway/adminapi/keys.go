@@ -10,6 +10,7 @@ import (
 // Key is an API key without its secret.
 type Key struct {
 	KeyID     string     `json:"key_id"`
+	Name      string     `json:"name"`          // its mode and date unless it was given one
 	Mode      string     `json:"mode"`          // live or test
 	Scopes    []string   `json:"scopes"`        // read, collect, order, transfer
 	IPs       []string   `json:"ips,omitempty"` // prefixes; all addresses where there are none
@@ -24,6 +25,7 @@ type Key struct {
 type NewKey struct {
 	Merchant string   `path:"merchant" json:"-" arg:"" help:"The merchant's id."`
 	Mode     string   `json:"mode" required:"" enum:"live,test" help:"live or test."`
+	Name     string   `json:"name,omitempty" help:"What it is called; its mode and date unless given."`
 	Scopes   []string `json:"scopes,omitempty" name:"scope" help:"read, collect, order or transfer; all unless given."`
 	IPs      []string `json:"ips,omitempty" name:"ip" help:"Address or prefix that may use the key; all unless given."`
 }
@@ -31,8 +33,16 @@ type NewKey struct {
 // CreatedKey is a new key with its secret, which is shown this once.
 type CreatedKey struct {
 	KeyID     string `json:"key_id"`
+	Name      string `json:"name"`
 	Mode      string `json:"mode"`
 	SecretKey string `json:"secret_key"`
+}
+
+// KeyName gives a merchant's key another name, "" for its mode and date.
+type KeyName struct {
+	Merchant string `path:"merchant" json:"-" arg:"" help:"The merchant's id."`
+	Key      string `path:"key" json:"-" arg:"" help:"The key's id."`
+	Name     string `json:"name" arg:"" optional:"" help:"At most 100 characters; its mode and date unless given."`
 }
 
 // KeyRotation replaces a merchant's key. The old one is valid for the overlap, "24h" unless
@@ -100,6 +110,7 @@ type ConnectionRemoval struct {
 var (
 	CreateKey            = Endpoint[NewKey, CreatedKey]{Act{Route: "POST /admin/merchants/{merchant}/keys", Takes: Administer, Text: "Make another key of a merchant."}}
 	RotateKey            = Endpoint[KeyRotation, CreatedKey]{Act{Route: "POST /admin/merchants/{merchant}/keys/{key}/rotate", Takes: Administer, Text: "Replace a key by a new one."}}
+	RenameKey            = Endpoint[KeyName, Key]{Act{Route: "POST /admin/merchants/{merchant}/keys/{key}/name", Takes: Administer, Text: "Give a key another name."}}
 	RevokeKey            = Endpoint[KeyRevocation, Key]{Act{Route: "POST /admin/merchants/{merchant}/keys/{key}/revoke", Takes: RevokeKeys, Text: "End a key now."}}
 	ListConnectionFields = Endpoint[ProviderName, []catalog.Ask]{Act{
 		Route: "GET /admin/plugins/{provider}/connection-fields", Takes: Read, Text: "Tell what a provider asks for in credentials, the required fields first.",

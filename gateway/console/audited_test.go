@@ -154,6 +154,12 @@ func (w *world) changes() map[string]func() audited {
 				return failed(adminapi.RotateKey.Call(ctx, a, adminapi.KeyRotation{Merchant: id, Key: k}))
 			})
 		},
+		"POST /admin/merchants/{merchant}/keys/{key}/name": func() audited {
+			id, k := key()
+			return of(id, "key.rename", func(a *adminapi.Client) error {
+				return failed(adminapi.RenameKey.Call(ctx, a, adminapi.KeyName{Merchant: id, Key: k, Name: "shop"}))
+			})
+		},
 		"POST /admin/merchants/{merchant}/keys/{key}/revoke": func() audited {
 			id, k := key()
 			return of(id, "key.revoke", func(a *adminapi.Client) error {

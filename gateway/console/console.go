@@ -175,6 +175,7 @@ func (c *Console) routes() {
 	serve(c, adminapi.SetLabels, c.setLabels)
 	serve(c, adminapi.CreateKey, c.createKey)
 	serve(c, adminapi.RotateKey, c.rotateKey)
+	serve(c, adminapi.RenameKey, c.renameKey)
 	serve(c, adminapi.RevokeKey, c.revokeKey)
 	serve(c, adminapi.InvitePerson, c.invitePerson)
 	serve(c, adminapi.ListInvitations, c.listInvitations)

@@ -51,6 +51,7 @@ type Merchants interface {
 type Secrets interface {
 	AddKey(ctx context.Context, audit store.Audit, key tenants.Key) error
 	EndKey(ctx context.Context, audit store.Audit, key tenants.Key) error
+	RenameKey(ctx context.Context, audit store.Audit, key tenants.Key) error
 	ReplaceKey(ctx context.Context, audit store.Audit, next, retiring tenants.Key) error
 	PutConnection(ctx context.Context, audit store.Audit, c tenants.Connection) (tenants.Connection, error)
 	SetCallbackSecret(ctx context.Context, audit store.Audit, secret tenants.CallbackSecret, version int64) error

@@ -16,6 +16,7 @@ import (
 const (
 	maxOverlap = 30 * 24 * time.Hour
 	maxIPs     = 50
+	maxKeyName = 100
 )
 
 func (c *Console) createKey(x *call, wanted adminapi.NewKey) (out adminapi.CreatedKey, err error) {
@@ -31,7 +32,7 @@ func (c *Console) createKey(x *call, wanted adminapi.NewKey) (out adminapi.Creat
 	if err != nil {
 		return out, err
 	}
-	detail := fmt.Sprintf("key %s, mode %s, scopes %s", issued.Key.ID, spec.Mode, issued.Key.Scopes)
+	detail := fmt.Sprintf("key %s (%s), mode %s, scopes %s", issued.Key.ID, issued.Key.Called(), spec.Mode, issued.Key.Scopes)
 	if len(spec.IPs) > 0 {
 		detail += fmt.Sprintf(", from %v", spec.IPs)
 	}
@@ -59,7 +60,10 @@ func keySpec(id tenants.MerchantID, wanted adminapi.NewKey) (tenants.KeySpec, er
 	if len(wanted.IPs) > maxIPs {
 		return tenants.KeySpec{}, fault.Invalid("ips", "must be at most 50")
 	}
-	spec := tenants.KeySpec{MerchantID: id, Mode: mode, Scopes: scopes}
+	if !plain(wanted.Name, 0, maxKeyName) {
+		return tenants.KeySpec{}, wrongKeyName()
+	}
+	spec := tenants.KeySpec{Name: wanted.Name, MerchantID: id, Mode: mode, Scopes: scopes}
 	for _, text := range wanted.IPs {
 		prefix, err := parseAddresses(text)
 		if err != nil {
@@ -121,6 +125,25 @@ func overlapOf(text string) (time.Duration, error) {
 	return overlap, nil
 }
 
+func wrongKeyName() error { return fault.Invalid("name", "must have at most 100 characters, without control characters") }
+
+func (c *Console) renameKey(x *call, wanted adminapi.KeyName) (out adminapi.Key, err error) {
+	if !plain(wanted.Name, 0, maxKeyName) {
+		return out, wrongKeyName()
+	}
+	key, err := c.key(x)
+	if err != nil {
+		return out, err
+	}
+	key.Name = wanted.Name
+	err = c.deps.Secrets.RenameKey(x.request.Context(), x.audit("key.rename", fmt.Sprintf("key %s: %s", key.ID, key.Called())), key)
+	c.deps.Directory.Invalidate(key.MerchantID)
+	if err != nil {
+		return out, notFound(err, "key")
+	}
+	return keyDocument(key, x.now), nil
+}
+
 func (c *Console) revokeKey(x *call, why adminapi.KeyRevocation) (out adminapi.Key, err error) {
 	if err := checkReason(why.Reason); err != nil {
 		return out, err
@@ -156,12 +179,12 @@ func (c *Console) key(x *call) (tenants.Key, error) {
 }
 
 func issuedDocument(issued tenants.IssuedKey) adminapi.CreatedKey {
-	return adminapi.CreatedKey{KeyID: string(issued.Key.ID), Mode: string(issued.Key.Mode), SecretKey: issued.Secret.Reveal()}
+	return adminapi.CreatedKey{KeyID: string(issued.Key.ID), Name: issued.Key.Called(), Mode: string(issued.Key.Mode), SecretKey: issued.Secret.Reveal()}
 }
 
 func keyDocument(key tenants.Key, now time.Time) adminapi.Key {
 	out := adminapi.Key{
-		KeyID: string(key.ID), Mode: string(key.Mode), Usable: key.Usable(now),
+		KeyID: string(key.ID), Name: key.Called(), Mode: string(key.Mode), Usable: key.Usable(now),
 		CreatedAt: key.CreatedAt, ExpiresAt: key.ExpiresAt, RevokedAt: key.RevokedAt,
 	}
 	for _, scope := range key.Scopes.List() {

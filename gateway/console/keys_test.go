@@ -65,6 +65,43 @@ func TestAKeyIsRotated(t *testing.T) {
 	}
 }
 
+func TestAKeyHasAName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.merchant().MerchantID
+	names := func() (names []string) {
+		shown, err := adminapi.ShowMerchant.Call(t.Context(), w, adminapi.MerchantID{Merchant: id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range shown.Keys {
+			names = append(names, k.Name)
+		}
+		slices.Sort(names)
+		return names
+	}
+	day := " " + time.Now().UTC().Format(time.DateOnly)
+	made, err := adminapi.CreateKey.Call(t.Context(), w, adminapi.NewKey{Merchant: id, Mode: "live", Name: "till 7"})
+	if got := names(); err != nil || made.Name != "till 7" || !slices.Equal(got, []string{"live" + day, "test" + day, "till 7"}) {
+		t.Errorf("the keys are called %q; %v", got, err)
+	}
+	renamed, err := adminapi.RenameKey.Call(t.Context(), w, adminapi.KeyName{Merchant: id, Key: made.KeyID, Name: "warehouse"})
+	if err != nil || renamed.Name != "warehouse" || !slices.Contains(names(), "warehouse") {
+		t.Errorf("renamed to %q; %v", renamed.Name, err)
+	}
+	next, err := adminapi.RotateKey.Call(t.Context(), w, adminapi.KeyRotation{Merchant: id, Key: made.KeyID})
+	if err != nil || next.Name != "warehouse" {
+		t.Errorf("the next key is called %q; %v", next.Name, err)
+	}
+	if cleared, err := adminapi.RenameKey.Call(t.Context(), w, adminapi.KeyName{Merchant: id, Key: next.KeyID}); err != nil || cleared.Name != "live"+day {
+		t.Errorf("without a name it is called %q; %v", cleared.Name, err)
+	}
+	_, err = adminapi.RenameKey.Call(t.Context(), w, adminapi.KeyName{Merchant: w.merchant().MerchantID, Key: made.KeyID, Name: "mine"})
+	w.refused(err, http.StatusNotFound, "")
+	_, err = adminapi.RenameKey.Call(t.Context(), w, adminapi.KeyName{Merchant: id, Key: made.KeyID, Name: "a\nb"})
+	w.refused(err, http.StatusBadRequest, "name")
+}
+
 func TestAKeyIsRevokedAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -186,7 +186,7 @@ func merchantFromRow(row dbsqlc.MerchantByIDRow) (tenants.Merchant, error) {
 func keyFromRow(row dbsqlc.ApiKey) (tenants.Key, error) {
 	key := tenants.Key{
 		ID: tenants.KeyID(row.KeyID), MerchantID: tenants.MerchantID(row.MerchantID), Mode: tenants.Mode(row.Mode),
-		Scopes: tenants.Scopes(row.Scopes), CreatedAt: row.CreatedAt.UTC(), ExpiresAt: row.ExpiresAt, RevokedAt: row.RevokedAt, //nolint:gosec // a bitset of eight
+		Scopes: tenants.Scopes(row.Scopes), CreatedAt: row.CreatedAt.UTC(), ExpiresAt: row.ExpiresAt, RevokedAt: row.RevokedAt, Name: row.Name, //nolint:gosec // a bitset of eight
 	}
 	if copy(key.Hash[:], row.Hash) != len(key.Hash) {
 		return tenants.Key{}, fmt.Errorf("key %s: the hash is cut", row.KeyID)

@@ -117,6 +117,15 @@ func (s *Store) EndKey(ctx context.Context, audit Audit, key tenants.Key) error 
 	})
 }
 
+// RenameKey stores the name of a key.
+func (s *Store) RenameKey(ctx context.Context, audit Audit, key tenants.Key) error {
+	return s.administer(ctx, "rename key", audit, key.MerchantID, func(q *dbsqlc.Queries) error {
+		return found(q.RenameKey(ctx, dbsqlc.RenameKeyParams{
+			MerchantID: string(key.MerchantID), Mode: string(key.Mode), KeyID: string(key.ID), Name: key.Name,
+		}))
+	})
+}
+
 // ReplaceKey stores a rotation: the next key, and the end of the one that
 // retires, together. It is ErrNotFound when that one was revoked meanwhile.
 func (s *Store) ReplaceKey(ctx context.Context, audit Audit, next, retiring tenants.Key) error {
@@ -309,7 +318,7 @@ func insertKey(ctx context.Context, q *dbsqlc.Queries, key tenants.Key) error {
 	return q.InsertKey(ctx, dbsqlc.InsertKeyParams{
 		MerchantID: string(key.MerchantID), Mode: string(key.Mode), KeyID: string(key.ID), Hash: key.Hash[:],
 		Scopes: int32(key.Scopes), Ips: joinPrefixes(key.IPs), CreatedAt: micro(key.CreatedAt),
-		ExpiresAt: key.ExpiresAt, RevokedAt: key.RevokedAt,
+		ExpiresAt: key.ExpiresAt, RevokedAt: key.RevokedAt, Name: key.Name,
 	})
 }
 

@@ -91,6 +91,17 @@ func TestAdministration(t *testing.T) {
 			},
 			func(a *tenants.Account, n *tenant) bool { k, _ := a.Key(n.keys[0].ID); return !k.Usable(epoch) },
 		},
+		"rename key": {
+			func(n *tenant, a store.Audit) error {
+				n.keys[0].Name = "till 7"
+				return s.RenameKey(t.Context(), a, n.keys[0])
+			},
+			func(a *tenants.Account, n *tenant) bool {
+				one, _ := a.Key(n.keys[0].ID)
+				other, _ := a.Key(n.keys[1].ID)
+				return one.Called() == "till 7" && other.Name == ""
+			},
+		},
 		"replace key": {
 			func(n *tenant, a store.Audit) error {
 				next, retiring, err := tenants.RotateKey(rand.Reader, n.keys[0], epoch, time.Hour)

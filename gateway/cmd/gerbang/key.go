@@ -10,6 +10,7 @@ import (
 type keyCommands struct {
 	Create keyCreate `cmd:"" help:"Create another key for a merchant, which is shown this once."`
 	Rotate keyRotate `cmd:"" help:"Replace a key by a new one, which is shown this once."`
+	Rename keyRename `cmd:"" help:"Give a key another name."`
 	Revoke keyRevoke `cmd:"" help:"Revoke a key now."`
 }
 
@@ -41,7 +42,18 @@ func (p *program) showKey(k adminapi.CreatedKey, err error) error {
 	if err != nil {
 		return err
 	}
-	return p.show(k, []string{"key_id", k.KeyID}, []string{"mode", k.Mode}, []string{"secret_key", k.SecretKey})
+	return p.show(k, []string{"key_id", k.KeyID}, []string{"name", k.Name}, []string{"mode", k.Mode}, []string{"secret_key", k.SecretKey})
+}
+
+type keyRename struct{ adminapi.KeyName }
+
+// Run names the key.
+func (c *keyRename) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	k, err := adminapi.RenameKey.Call(ctx, admin, c.KeyName)
+	if err != nil {
+		return err
+	}
+	return p.show(k, []string{"key_id", k.KeyID}, []string{"name", k.Name})
 }
 
 type keyRevoke struct {

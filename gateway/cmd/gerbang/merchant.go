@@ -162,7 +162,7 @@ func (c *merchantShow) Run(ctx context.Context, p *program, admin *adminapi.Clie
 		if !k.Usable {
 			state = "ended"
 		}
-		rows = append(rows, []string{"key", k.KeyID, k.Mode, state, strings.Join(k.Scopes, ","), "expires " + timeText(k.ExpiresAt), strings.Join(k.IPs, ",")})
+		rows = append(rows, []string{"key", k.KeyID, k.Mode, state, strings.Join(k.Scopes, ","), k.Name, "expires " + timeText(k.ExpiresAt), strings.Join(k.IPs, ",")})
 	}
 	for _, connection := range m.Connections {
 		rows = append(rows, []string{

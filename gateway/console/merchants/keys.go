@@ -53,7 +53,7 @@ func (c *Console) createKey(r *room) error {
 	}
 	created, err := adminapi.CreateKey.Call(r.Request.Context(), r.admin, adminapi.NewKey{
 		Merchant: r.id(),
-		Mode:     string(r.Mode), Scopes: r.Request.PostForm["scope"],
+		Mode:     string(r.Mode), Name: strings.TrimSpace(r.Form("name")), Scopes: r.Request.PostForm["scope"],
 		IPs: strings.FieldsFunc(r.Form("ips"), func(c rune) bool { return c == ',' || c == '\n' || c == ' ' || c == '\r' }),
 	})
 	if err != nil {
@@ -91,6 +91,16 @@ func (c *Console) rotateKey(r *room) error {
 		return err
 	}
 	return c.showKey(r, created, "The old key goes on until its overlap ends. The list of keys tells when and from where each was used last.")
+}
+
+func (c *Console) renameKey(r *room) error {
+	if err := r.ownKey(); err != nil {
+		return err
+	}
+	if _, err := adminapi.RenameKey.Call(r.Request.Context(), r.admin, adminapi.KeyName{Merchant: r.id(), Key: r.Request.PathValue("key"), Name: strings.TrimSpace(r.Form("name"))}); err != nil {
+		return err
+	}
+	return r.Go(r.Path("/keys"), "The key has its new name.")
 }
 
 func (c *Console) revokeKey(r *room) error {

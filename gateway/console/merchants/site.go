@@ -236,6 +236,7 @@ func (c *Console) routes() []route {
 		{"POST /keys", tenants.MayKeys, c.createKey, true},
 		{"GET /keys/{key}/rotate", tenants.MayKeys, c.askRotation, true},
 		{"POST /keys/{key}/rotate", tenants.MayKeys, c.rotateKey, true},
+		{"POST /keys/{key}/name", tenants.MayKeys, c.renameKey, true},
 		{"POST /keys/{key}/revoke", tenants.MayKeys, c.revokeKey, true},
 		{"GET /balance", tenants.MayMoney, c.balance, false},
 		{"GET /balance/statement.csv", tenants.MayMoney, c.statementCSV, false},

@@ -27,6 +27,7 @@ type ApiKey struct {
 	CreatedAt  time.Time
 	ExpiresAt  *time.Time
 	RevokedAt  *time.Time
+	Name       string
 }
 
 type Audit struct {

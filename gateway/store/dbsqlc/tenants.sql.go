@@ -181,8 +181,8 @@ func (q *Queries) EndKey(ctx context.Context, arg EndKeyParams) (int64, error) {
 }
 
 const insertKey = `-- name: InsertKey :exec
-INSERT INTO api_keys (merchant_id, mode, key_id, hash, scopes, ips, created_at, expires_at, revoked_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+INSERT INTO api_keys (merchant_id, mode, key_id, hash, scopes, ips, created_at, expires_at, revoked_at, name)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 `
 
 type InsertKeyParams struct {
@@ -195,6 +195,7 @@ type InsertKeyParams struct {
 	CreatedAt  time.Time
 	ExpiresAt  *time.Time
 	RevokedAt  *time.Time
+	Name       string
 }
 
 func (q *Queries) InsertKey(ctx context.Context, arg InsertKeyParams) error {
@@ -208,6 +209,7 @@ func (q *Queries) InsertKey(ctx context.Context, arg InsertKeyParams) error {
 		arg.CreatedAt,
 		arg.ExpiresAt,
 		arg.RevokedAt,
+		arg.Name,
 	)
 	return err
 }
@@ -241,7 +243,7 @@ func (q *Queries) InsertMerchant(ctx context.Context, arg InsertMerchantParams) 
 }
 
 const keysOf = `-- name: KeysOf :many
-SELECT merchant_id, mode, key_id, hash, scopes, ips, created_at, expires_at, revoked_at FROM api_keys
+SELECT merchant_id, mode, key_id, hash, scopes, ips, created_at, expires_at, revoked_at, name FROM api_keys
 WHERE merchant_id = $1
 ORDER BY key_id
 `
@@ -265,6 +267,7 @@ func (q *Queries) KeysOf(ctx context.Context, merchantID string) ([]ApiKey, erro
 			&i.CreatedAt,
 			&i.ExpiresAt,
 			&i.RevokedAt,
+			&i.Name,
 		); err != nil {
 			return nil, err
 		}
@@ -627,6 +630,30 @@ func (q *Queries) PutConnection(ctx context.Context, arg PutConnectionParams) (P
 	var i PutConnectionRow
 	err := row.Scan(&i.Version, &i.NotifyToken)
 	return i, err
+}
+
+const renameKey = `-- name: RenameKey :execrows
+UPDATE api_keys SET name = $1 WHERE merchant_id = $2 AND mode = $3 AND key_id = $4
+`
+
+type RenameKeyParams struct {
+	Name       string
+	MerchantID string
+	Mode       string
+	KeyID      string
+}
+
+func (q *Queries) RenameKey(ctx context.Context, arg RenameKeyParams) (int64, error) {
+	result, err := q.db.Exec(ctx, renameKey,
+		arg.Name,
+		arg.MerchantID,
+		arg.Mode,
+		arg.KeyID,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const setMerchantLabels = `-- name: SetMerchantLabels :execrows

@@ -29,7 +29,7 @@ SELECT merchant_id FROM api_keys WHERE key_id = @key_id;
 SELECT merchant_id FROM connections WHERE notify_token = @notify_token AND provider = @provider;
 
 -- name: KeysOf :many
-SELECT merchant_id, mode, key_id, hash, scopes, ips, created_at, expires_at, revoked_at FROM api_keys
+SELECT merchant_id, mode, key_id, hash, scopes, ips, created_at, expires_at, revoked_at, name FROM api_keys
 WHERE merchant_id = @merchant_id
 ORDER BY key_id;
 
@@ -67,8 +67,11 @@ UPDATE merchants SET tier = @tier WHERE merchant_id = @merchant_id;
 UPDATE merchants SET labels = @labels WHERE merchant_id = @merchant_id;
 
 -- name: InsertKey :exec
-INSERT INTO api_keys (merchant_id, mode, key_id, hash, scopes, ips, created_at, expires_at, revoked_at)
-VALUES (@merchant_id, @mode, @key_id, @hash, @scopes, @ips, @created_at, sqlc.narg(expires_at), sqlc.narg(revoked_at));
+INSERT INTO api_keys (merchant_id, mode, key_id, hash, scopes, ips, created_at, expires_at, revoked_at, name)
+VALUES (@merchant_id, @mode, @key_id, @hash, @scopes, @ips, @created_at, sqlc.narg(expires_at), sqlc.narg(revoked_at), @name);
+
+-- name: RenameKey :execrows
+UPDATE api_keys SET name = @name WHERE merchant_id = @merchant_id AND mode = @mode AND key_id = @key_id;
 
 -- name: EndKey :execrows
 -- An end is never taken back or put off, whatever the caller had read before: a
