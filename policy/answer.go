@@ -35,7 +35,7 @@ func readDecision(value ast.Value) (Decision, error) {
 }
 
 // readLimits reads {"rates": [{name, rate_per_second, burst, per}], "quotas": [{name, limit}], "markup": {default, products},
-// "transfers": {day, destination_day}, "repeat_within": "10m", "higher_fees": false}.
+// "transfers": {day, destination_day}, "repeat_within": "10m", "higher_fees": false, "log_successes": 1}.
 func (s *Set) readLimits(value ast.Value) (Limits, error) {
 	object, ok := value.(ast.Object)
 	if !ok {
@@ -79,6 +79,14 @@ func (s *Set) readLimits(value ast.Value) (Limits, error) {
 			return Limits{}, errors.New(`"higher_fees" must be true or false`)
 		}
 		limits.HigherFees = bool(boolean)
+	}
+	if share := field(object, "log_successes"); share != nil {
+		number, _ := share.(ast.Number)
+		logged, ok := number.Float64()
+		if !ok || logged < 0 || logged > 1 {
+			return Limits{}, errors.New(`"log_successes" must be a number from 0 to 1`)
+		}
+		limits.Unlogged = 1 - logged
 	}
 	return limits, nil
 }

@@ -117,6 +117,8 @@ type Limits struct {
 	RepeatWithin time.Duration
 	// HigherFees lets a transfer be sent for which the provider takes a higher fee than the merchant is told.
 	HigherFees bool
+	// Unlogged is the share of successful requests that the log of requests leaves out, 0 to 1. What fails is always in it.
+	Unlogged float64
 	// Version is the set that answered.
 	Version Version
 }

@@ -68,6 +68,18 @@ func TestOwnLimits(t *testing.T) {
 	}
 }
 
+// TestSuccessesAreLoggedAsTheTierSays, all of them where it says nothing.
+func TestSuccessesAreLoggedAsTheTierSays(t *testing.T) {
+	t.Parallel()
+	for share, unlogged := range map[string]float64{"": 0, `, "request_log": {}`: 0, `, "request_log": {"successes": 0.25}`: 0.75, `, "request_log": {"successes": 0}`: 1} {
+		source := fixture()
+		source["data.json"] = []byte(`{"tiers": {"starter": {"rate_per_second": 5, "burst": 10` + share + `}}}`)
+		if got, err := must(t, source).Limits(t.Context(), starter(noon)); err != nil || got.Unlogged != unlogged {
+			t.Errorf("with %q a share of %v is left out, want %v; %v", share, got.Unlogged, unlogged, err)
+		}
+	}
+}
+
 func TestLimitsAreKeptUntilTheRecordChangesOrALimitExpires(t *testing.T) {
 	t.Parallel()
 	set := must(t, fixture())

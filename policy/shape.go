@@ -23,7 +23,7 @@ const (
 // checkData reads data.json and holds it against its shape:
 //
 //	{"tiers": {"<tier>": {"rate_per_second": n > 0, "burst": n >= 1, "per": "merchant|operation|key",
-//	   "quotas": {"<quota>": {"limit": n >= 0}}}},
+//	   "quotas": {"<quota>": {"limit": n >= 0}}, "request_log": {"successes": 0 <= n <= 1}}},
 //	 "quotas": {"<quota>": {"operations": ["/path"], "limit": n >= 0}},
 //	 "amounts": {"<path or kind>": {"min": n >= 1, "max": n >= 1}},
 //	 "markups": {"tiers": {"<tier>": n >= 0}, "products": {"<product>": n >= 0}},
@@ -125,7 +125,7 @@ func (s shape) tiers(n *node, quotas map[string]*node) {
 		s.problem(n.offset, "there must be a tier")
 	}
 	for _, tier := range tiers {
-		fields := s.object(tier, "rate_per_second", "burst", "per", "quotas")
+		fields := s.object(tier, "rate_per_second", "burst", "per", "quotas", "request_log")
 		if fields == nil {
 			continue
 		}
@@ -139,6 +139,19 @@ func (s shape) tiers(n *node, quotas map[string]*node) {
 		if limited := fields["quotas"]; limited != nil {
 			s.tierQuotas(limited, quotas)
 		}
+		if logged := fields["request_log"]; logged != nil {
+			if share := s.object(logged, "successes")["successes"]; share != nil {
+				s.share(share)
+			}
+		}
+	}
+}
+
+// share checks a part of all.
+func (s shape) share(n *node) {
+	number, _ := n.value.(json.Number)
+	if share, err := number.Float64(); err != nil || share < 0 || share > 1 {
+		s.problem(n.offset, "must be a number from 0 to 1")
 	}
 }
 

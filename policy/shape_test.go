@@ -24,6 +24,8 @@ func TestDataIsHeldAgainstItsShape(t *testing.T) {
 		"more than one value": {`{} {}`, `1:4: nothing may follow`},
 		"not UTF-8":           {"{\"tiers\": \"\xff\"}", `1:1: this file is not UTF-8`},
 		"too deep":            {strings.Repeat("[", 40) + strings.Repeat("]", 40), `nests deeper`},
+		"more than all":       {tier(good + `, "request_log": {"successes": 1.1}`), `must be a number from 0 to 1`},
+		"no share":            {tier(good + `, "request_log": {"successes": "all"}`), `must be a number from 0 to 1`},
 		"a list":              {`[]`, `1:1: this must be an object`},
 		"no tiers":            {`{}`, `1:1: "tiers" is missing`},
 		"no tier":             {`{"tiers": {}}`, `1:11: there must be a tier`},
@@ -90,7 +92,7 @@ func TestDataIsHeldAgainstItsShape(t *testing.T) {
 func TestRightDataIsTaken(t *testing.T) {
 	t.Parallel()
 	data, problems := checkData([]byte(`{
-		"tiers": {"a-1_B.c": {"rate_per_second": 0.5, "burst": 1, "quotas": {"q": {"limit": 0}}}},
+		"tiers": {"a-1_B.c": {"rate_per_second": 0.5, "burst": 1, "quotas": {"q": {"limit": 0}}, "request_log": {"successes": 0.1}}},
 		"quotas": {"q": {"operations": ["/a"], "limit": 9223372036854775807}, "r": {"operations": []}},
 		"amounts": {"payment": {"min": 1}, "/a": {"max": 2}, "order": {"min": 3, "max": 3}},
 		"markups": {"tiers": {"a-1_B.c": 0}, "products": {"x 5/10": 1000000000}},

@@ -285,7 +285,8 @@ const (
 	columnNameKey        = "installation.name_key" // no merchant's
 	columnPolicy         = "policy.mac"            // likewise
 	columnDecisions      = "decision_log.inputs"   // likewise
-	columnTOTP           = "person.totp"           // a person's, whose id stands for a merchant's
+	columnRequests       = "request_log.calls"
+	columnTOTP           = "person.totp" // a person's, whose id stands for a merchant's
 )
 
 // bytes writes each part behind its length, so that no two places have the same bytes. It is part of every sealed value
@@ -439,6 +440,16 @@ func (v *Vault) SealDecisions(inputs []byte) ([]byte, error) {
 // OpenDecisions opens what SealDecisions has sealed.
 func (v *Vault) OpenDecisions(sealed []byte) ([]byte, error) {
 	return v.Open(sealed, AD{Column: columnDecisions})
+}
+
+// SealRequests seals calls of a merchant in a mode. OpenRequests opens them.
+func (v *Vault) SealRequests(id MerchantID, mode Mode, calls []byte) ([]byte, error) {
+	return v.seal(calls, AD{MerchantID: id, Mode: mode, Column: columnRequests}, resealPause)
+}
+
+// OpenRequests opens what SealRequests has sealed for the merchant and mode.
+func (v *Vault) OpenRequests(id MerchantID, mode Mode, sealed []byte) ([]byte, error) {
+	return v.Open(sealed, AD{MerchantID: id, Mode: mode, Column: columnRequests})
 }
 
 // SealPolicy makes the MAC of what a digest is of: a policy version, or the word which

@@ -33,6 +33,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/query"
 	"github.com/seed-f006e74d/gerbang/gateway/queue"
 	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
+	"github.com/seed-f006e74d/gerbang/gateway/requestlog"
 	"github.com/seed-f006e74d/gerbang/gateway/rollout"
 	"github.com/seed-f006e74d/gerbang/gateway/sandbox"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
@@ -86,6 +87,7 @@ type App struct {
 	replica    uuid.UUID        // this process
 	decisions  decision.Key
 	decided    *decision.Log
+	requests   *requestlog.Log
 	hour       recent[*decidedHour] // what was decided in the last one
 	window     recent[*decision.Window]
 	stopping   atomic.Bool
@@ -196,9 +198,10 @@ func (a *App) wire(ctx context.Context) error {
 	}
 	a.decisions = decision.NewKey(a.names[:])
 	if unlogged == "" {
-		a.decided = decision.NewLog()
+		a.decided, a.requests = decision.NewLog(), requestlog.NewLog()
 	}
 	a.metrics.WatchDecisions(a.decided.Dropped)
+	a.metrics.WatchRequests(a.requests.Dropped)
 	a.operations = catalog.New(snapshot)
 	a.wireMoney(vault, mailed)
 	a.poller = lifecycle.NewPoller(a.store, a.lifecycle, a.leases(pollQueue, replica), a.log)
@@ -230,7 +233,7 @@ func (a *App) wire(ctx context.Context) error {
 		edge.Config{Svc: a.config.Service, PublicURL: a.config.PublicURL, ConsoleURL: a.config.MerchantsConsoleURL, TrustedProxies: trusted, AllowHTTPCallbacks: a.config.AllowHTTPCallbacks},
 		edge.Dependencies{
 			Movements: a.lifecycle, Queries: a.queries, Notifier: a.lifecycle, Checkouts: a.payments, Authenticator: a.directory, PolicyFresh: a.follower.Fresh,
-			Admitter: admitter, Failures: limit.NewFailures(), Observer: a.metrics, Log: a.log, Now: a.clock.Now,
+			Admitter: admitter, Failures: limit.NewFailures(), Observer: a.metrics, Requests: a.keeping(), Log: a.log, Now: a.clock.Now,
 		}, snapshot)
 	if err != nil {
 		return err
@@ -319,7 +322,7 @@ func (a *App) Run(ctx context.Context) error {
 		work = append(work, a.outbox.Run)
 	}
 	group.Go(func() error { return a.recovery.WhileOpen(during.work, work) })
-	for _, run := range []func(context.Context) error{a.directory.Run, a.vault.Run, a.clock.Run, a.decisionWriter().Run, a.attendant().Run, a.recovery.Run, a.follower.Run, a.follower.Beat, a.approvals.Run, a.uses.Run, a.SignIn.Run, a.pages.Run, a.runSandbox, a.forgetSessions, a.measure, a.probe, a.shareRates, a.watchPolicyDir} {
+	for _, run := range []func(context.Context) error{a.directory.Run, a.vault.Run, a.clock.Run, a.decisionWriter().Run, a.requestWriter().Run, a.attendant().Run, a.recovery.Run, a.follower.Run, a.follower.Beat, a.approvals.Run, a.uses.Run, a.SignIn.Run, a.pages.Run, a.runSandbox, a.forgetSessions, a.measure, a.probe, a.shareRates, a.watchPolicyDir} {
 		group.Go(func() error { return run(during.rest) })
 	}
 	if ip := a.operators.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() {

@@ -12,8 +12,11 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
+	"github.com/seed-f006e74d/gerbang/gateway/edge"
+	"github.com/seed-f006e74d/gerbang/gateway/requestlog"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // replicaNumber is the number of a replica where there is no room for its id.
@@ -123,4 +126,23 @@ func (p decisionPages) Add(ctx context.Context, part decision.Part) error {
 // Forget removes what is older, of all replicas.
 func (p decisionPages) Forget(ctx context.Context, before time.Time) error {
 	return p.store.ForgetDecisions(ctx, before)
+}
+
+// keeping is where calls are kept, nil for nowhere.
+func (a *App) keeping() edge.Requests {
+	if a.requests == nil {
+		return nil
+	}
+	return a.requests
+}
+
+// requestWriter writes this replica's log of requests.
+func (a *App) requestWriter() *requestlog.Writer {
+	add := func(ctx context.Context, parts []requestlog.Part) error {
+		return a.store.AddRequests(ctx, a.replica, parts)
+	}
+	seal := func(of requestlog.Owner, calls []byte) ([]byte, error) {
+		return a.vault.SealRequests(tenants.MerchantID(of.Merchant), tenants.Mode(of.Mode), calls)
+	}
+	return requestlog.NewWriter(a.requests, add, seal, a.clock.Now, a.log)
 }

@@ -125,7 +125,9 @@ func overlapOf(text string) (time.Duration, error) {
 	return overlap, nil
 }
 
-func wrongKeyName() error { return fault.Invalid("name", "must have at most 100 characters, without control characters") }
+func wrongKeyName() error {
+	return fault.Invalid("name", "must have at most 100 characters, without control characters")
+}
 
 func (c *Console) renameKey(x *call, wanted adminapi.KeyName) (out adminapi.Key, err error) {
 	if !plain(wanted.Name, 0, maxKeyName) {

@@ -111,6 +111,13 @@ func (m *Metrics) WatchDecisions(dropped func() (counts, inputs int64)) {
 	)
 }
 
+// WatchRequests shows how many calls the log of requests is missing.
+func (m *Metrics) WatchRequests(dropped func() int64) {
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "gerbang_requests_dropped_total", Help: "Merchants' calls that were not kept in the log of requests.",
+	}, func() float64 { return float64(dropped()) }))
+}
+
 // ObservePolicyRefused counts a policy version that this replica refused.
 func (m *Metrics) ObservePolicyRefused(when string) { m.policyRefused.WithLabelValues(when).Inc() }
 

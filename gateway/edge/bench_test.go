@@ -15,6 +15,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/edge"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
+	"github.com/seed-f006e74d/gerbang/gateway/requestlog"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -92,14 +93,27 @@ func (freshly) Fresh(time.Time) bool { return true }
 func BenchmarkRequest(b *testing.B) {
 	for _, path := range []string{"/payments/create", "/payments/status"} {
 		for name, counts := range map[string]*decision.Log{"": nil, "/counted": decision.NewLog()} {
-			b.Run(strings.TrimPrefix(path, "/payments/")+name, func(b *testing.B) { benchmarkRequest(b, path, counts) })
+			b.Run(strings.TrimPrefix(path, "/payments/")+name, func(b *testing.B) { benchmarkRequest(b, path, counts, nil) })
 		}
+		b.Run(strings.TrimPrefix(path, "/payments/")+"/kept", func(b *testing.B) { benchmarkRequest(b, path, decision.NewLog(), &lastCalls{}) })
 	}
 }
 
-func benchmarkRequest(b *testing.B, path string, counts *decision.Log) {
+// lastCalls keeps the last calls, as a log does between two writes.
+type lastCalls struct {
+	calls [256]requestlog.Call
+	n     int
+}
+
+// Keep takes the place of the oldest.
+func (l *lastCalls) Keep(c requestlog.Call) {
+	l.calls[l.n%len(l.calls)] = c
+	l.n++
+}
+
+func benchmarkRequest(b *testing.B, path string, counts *decision.Log, kept edge.Requests) {
 	h := build(b)
-	h.counts = counts
+	h.counts, h.kept = counts, kept
 	real(b, h)
 	body := h.right(`,"external_id":"INV/2026/#001","description":"Kopi susu"`)
 	if path == "/payments/status" {

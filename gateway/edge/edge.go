@@ -27,6 +27,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/kind"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
+	"github.com/seed-f006e74d/gerbang/gateway/requestlog"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -111,6 +112,9 @@ type Observer interface {
 	Observe(route, code string, took time.Duration)
 }
 
+// Requests keeps merchants' calls as they were answered. The bodies are its own from then on.
+type Requests interface{ Keep(call requestlog.Call) }
+
 // Config is the edge's configuration.
 type Config struct {
 	// Svc is the service's short name in header names; empty means Svc.
@@ -127,7 +131,7 @@ type Config struct {
 	AllowHTTPCallbacks bool
 }
 
-// Dependencies are the parts that the edge uses. Observer, Log and Now are optional.
+// Dependencies are the parts that the edge uses. Observer, Requests, Log and Now are optional.
 type Dependencies struct {
 	Movements     Movements
 	Queries       Runner
@@ -138,6 +142,7 @@ type Dependencies struct {
 	Admitter      Admitter
 	Failures      Failures
 	Observer      Observer
+	Requests      Requests
 	Log           *slog.Logger
 	Now           func() time.Time
 }

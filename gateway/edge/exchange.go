@@ -38,8 +38,12 @@ type exchange struct {
 	held    int64 // bytes of the body that count as held
 	route   string
 	status  int
-	code    string // "OK" or the error code
-	message string // of an error, as it was answered
+	code    string       // "OK" or the error code
+	failure *fault.Error // as it was answered
+
+	// What the log of requests keeps: the bodies, nil where they are too long, and their lengths.
+	asked, answered           []byte
+	askedBytes, answeredBytes int
 
 	// Set as the checks proceed.
 	operation  *catalog.Operation
@@ -113,10 +117,11 @@ func (x *exchange) end(thrown any) {
 	if x.code != "OK" {
 		attrs = append(attrs, slog.String("error_code", x.code))
 		if x.ticket.DecisionID != "" { // gerbang find explains it
-			x.edge.Admitter.Failed(x.ticket, x.id, fault.Code(x.code), x.message)
+			x.edge.Admitter.Failed(x.ticket, x.id, fault.Code(x.code), x.failure.Message)
 			attrs = append(attrs, slog.String("decision_id", x.ticket.DecisionID))
 		}
 	}
+	x.keep(took)
 	x.edge.Log.LogAttrs(x.request.Context(), slog.LevelInfo, "request", attrs...)
 }
 
@@ -221,7 +226,7 @@ func encode(buffer *bytes.Buffer, value any) error {
 
 // fail answers with an error: the only place of this package that does.
 func (x *exchange) fail(f *fault.Error) {
-	x.code, x.message = string(f.Code), f.Message
+	x.code, x.failure = string(f.Code), f
 	x.logCause(f)
 	out := f.Envelope(x.id)
 	if wait := f.RetrySeconds(x.edge.Now()); wait > 0 {
@@ -261,6 +266,7 @@ func (x *exchange) send(status int, text []byte) {
 	header["Content-Type"] = jsonType
 	header["Content-Length"] = []string{strconv.Itoa(len(text))}
 	x.decided()
+	x.answer(text)
 	x.WriteHeader(status)
 	// The caller may be gone; there is nobody left to tell.
 	_, _ = x.Write(text)

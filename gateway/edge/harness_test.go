@@ -62,6 +62,7 @@ type house struct {
 	policyStale   bool
 	observed      []string
 	counts        *decision.Log // of the real admission, nil for none
+	kept          edge.Requests // nil for none
 
 	identity tenants.Identity
 	hash     tenants.Hash
@@ -199,7 +200,7 @@ func build(t testing.TB, change ...func(*edge.Config)) *house {
 
 func (h *house) dependencies() edge.Dependencies {
 	return edge.Dependencies{
-		Movements: h, Queries: h, Notifier: h, Checkouts: h, Authenticator: h, Admitter: h, Observer: h,
+		Movements: h, Queries: h, Notifier: h, Checkouts: h, Authenticator: h, Admitter: h, Observer: h, Requests: h.kept,
 		PolicyFresh: func(time.Time) bool { return !h.policyStale },
 		Failures:    limit.NewFailures(),
 		Log:         slog.New(slog.NewJSONHandler(h.log, nil)),

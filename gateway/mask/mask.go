@@ -153,6 +153,9 @@ func object(in *jsontext.Decoder, out *jsontext.Encoder, c class) error {
 	return out.WriteToken(end)
 }
 
+// mostProse is how much of a text is kept, in bytes.
+const mostProse = 1000
+
 func (c class) mask(text string) string {
 	switch {
 	case text == "":
@@ -160,6 +163,9 @@ func (c class) mask(text string) string {
 	case c == link:
 		return cut(text)
 	case c == prose:
+		if len(text) > mostProse {
+			text = strings.ToValidUTF8(text[:mostProse], "") + "…"
+		}
 		return Text(text)
 	case c == number:
 		return lastFour(text)
@@ -185,6 +191,9 @@ var kinds = personal.SubexpNames()
 
 // Text is a text as it may be read: without what looks like a secret, a mail address, a link or a number of eight digits or more.
 func Text(text string) string {
+	if !suspect(text) {
+		return text
+	}
 	var out strings.Builder
 	end := 0
 	for _, at := range personal.FindAllStringSubmatchIndex(text, -1) {
@@ -198,6 +207,24 @@ func Text(text string) string {
 	}
 	out.WriteString(text[end:])
 	return out.String()
+}
+
+// suspect reports whether there may be anything to hide, which is seldom and costs more to find.
+func suspect(text string) bool {
+	digits, word := 0, 0
+	for _, r := range text {
+		if unicode.IsDigit(r) {
+			digits++
+		}
+		if word++; unicode.IsSpace(r) {
+			word = 0
+		}
+		if r == '@' || r == '=' || r == ':' || r == '_' || digits >= fewestDigits || word >= longestWord {
+			return true
+		}
+	}
+	lower := strings.ToLower(text)
+	return strings.Contains(lower, "bearer ") || strings.Contains(lower, "basic ")
 }
 
 func shown(kind, text string) string {
@@ -215,6 +242,11 @@ func shown(kind, text string) string {
 	}
 	return Removed
 }
+
+const (
+	fewestDigits = 8  // of a number that is hidden
+	longestWord  = 40 // that is no secret
+)
 
 // hidden stands for what is left out.
 const hidden = "***"

@@ -73,11 +73,14 @@ func (s *Store) CountDecisions(ctx context.Context, since, before time.Time, add
 	return nil
 }
 
-// ForgetDecisions removes the log before a time, and the records of merchants that were
-// replaced before it.
+// ForgetDecisions removes the log before a time, that of requests, and the records of merchants
+// that were replaced before it.
 func (s *Store) ForgetDecisions(ctx context.Context, before time.Time) error {
 	if err := s.queries.ForgetDecisions(ctx, dbsqlc.ForgetDecisionsParams{Shards: allShards(), Before: micro(before)}); err != nil {
 		return wrap("forget decisions", err)
+	}
+	if err := s.forgetRequests(ctx, before); err != nil {
+		return err
 	}
 	return wrap("forget merchant records", s.queries.ForgetMerchantRecords(ctx, micro(before)))
 }

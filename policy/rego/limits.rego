@@ -15,6 +15,7 @@ limits := {
 	"transfers": object.remove(outflow, ["repeat_within", "higher_fees"]),
 	"repeat_within": object.get(outflow, "repeat_within", "10m"),
 	"higher_fees": object.get(outflow, "higher_fees", false),
+	"log_successes": object.get(tier, ["request_log", "successes"], 1),
 }
 
 # What data.json says about the merchant's tier.

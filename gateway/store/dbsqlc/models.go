@@ -558,6 +558,18 @@ type Replica struct {
 	PluginFiles   string
 }
 
+type RequestLog struct {
+	MerchantID string
+	Mode       string
+	Span       time.Time
+	ReplicaID  uuid.UUID
+	Part       int64
+	Shard      int32
+	Terms      string
+	Dropped    int32
+	Calls      []byte
+}
+
 type ReservedAmount struct {
 	AccountID  uuid.UUID
 	Amount     int64

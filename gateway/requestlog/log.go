@@ -1,0 +1,104 @@
+package requestlog
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// Span is how long the time is in which calls end that are written together.
+	Span = 10 * time.Second
+	// mostOfOwner bounds what is kept of a merchant in a mode between two writes, in bytes as they came, and mostWaiting what is kept of
+	// all and not written yet. Successes leave the last quarter of a merchant's to what fails.
+	mostOfOwner = 512 << 10
+	mostWaiting = 32 << 20
+	// overhead is what an entry takes beside its bodies.
+	overhead = 512
+)
+
+// Log keeps calls until they are taken to be written. What does not fit is dropped and counted. Any number of goroutines may use it; a nil
+// log keeps nothing.
+type Log struct {
+	mu      sync.Mutex
+	of      map[Owner]*kept
+	bytes   int // of all, with those that are taken and not written
+	dropped atomic.Int64
+}
+
+// kept is what is kept of an owner since the last write.
+type kept struct {
+	calls   []Call
+	bytes   int
+	dropped int
+}
+
+// NewLog makes an empty log.
+func NewLog() *Log { return &Log{of: map[Owner]*kept{}} }
+
+func (c *Call) size() int { return overhead + len(c.Asked) + len(c.Answered) }
+
+// Keep keeps a call, as far as there is room. The bodies are the log's from then on.
+func (l *Log) Keep(c Call) {
+	if l == nil {
+		return
+	}
+	c.AskedBytes, c.AnsweredBytes = max(c.AskedBytes, len(c.Asked)), max(c.AnsweredBytes, len(c.Answered))
+	size, most := c.size(), mostOfOwner
+	if !c.Failed() {
+		most -= most / 4
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k := l.of[c.Owner]
+	if k == nil {
+		k = &kept{}
+		l.of[c.Owner] = k
+	}
+	if k.bytes+size > most || l.bytes+size > mostWaiting {
+		k.dropped++
+		l.dropped.Add(1)
+		return
+	}
+	k.bytes += size
+	l.bytes += size
+	k.calls = append(k.calls, c)
+}
+
+// take takes all that is kept.
+func (l *Log) take() map[Owner]*kept {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	taken := l.of
+	l.of = make(map[Owner]*kept, len(taken))
+	return taken
+}
+
+// free gives the memory of what was taken back.
+func (l *Log) free(bytes int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bytes -= bytes
+}
+
+// lose counts calls that were taken and can't be written as dropped at their owner, beside those that are counted already.
+func (l *Log) lose(of Owner, calls, counted int) {
+	l.dropped.Add(int64(calls))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.of[of] == nil {
+		l.of[of] = &kept{}
+	}
+	l.of[of].dropped += calls + counted
+}
+
+// Dropped is how many calls had no room since the start.
+func (l *Log) Dropped() int64 {
+	if l == nil {
+		return 0
+	}
+	return l.dropped.Load()
+}

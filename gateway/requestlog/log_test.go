@@ -1,0 +1,285 @@
+package requestlog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	noon  = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	shop  = Owner{"mer_shop", "live"}
+	other = Owner{"mer_other", "live"}
+)
+
+// storage keeps parts in memory, as the store does.
+type storage struct {
+	parts []Part
+	err   error
+}
+
+func (s *storage) add(_ context.Context, parts []Part) error {
+	if s.err == nil {
+		s.parts = append(s.parts, parts...)
+	}
+	return s.err
+}
+
+// read is the query of the store.
+func (s *storage) read(_ context.Context, r Range) ([]Part, error) {
+	var found []Part
+	for _, p := range s.parts {
+		if p.Owner == r.Owner && !p.Span.Before(r.Since) && !p.Span.After(r.Until) && strings.Contains(p.Terms, Term(r.Operation)) &&
+			strings.Contains(p.Terms, Term(r.Code)) && strings.Contains(p.Terms, Term(r.State)) {
+			found = append(found, p)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Part) int { return b.Span.Compare(a.Span) })
+	return found[:min(len(found), r.Most)], nil
+}
+
+// seal puts the owner before what is sealed.
+func seal(of Owner, calls []byte) ([]byte, error) {
+	return append([]byte(of.Merchant+of.Mode), calls...), nil
+}
+
+func open(of Owner, sealed []byte) ([]byte, error) {
+	calls, found := bytes.CutPrefix(sealed, []byte(of.Merchant+of.Mode))
+	if !found {
+		return nil, errors.New("another's")
+	}
+	return calls, nil
+}
+
+func writing(l *Log, s *storage) *Writer {
+	return NewWriter(l, s.add, seal, func() time.Time { return noon }, slog.New(slog.DiscardHandler))
+}
+
+// call is a call of the shop that ended so many milliseconds after noon.
+func call(n int, code string) Call {
+	return Call{
+		Owner: shop, From: netip.MustParseAddr("192.0.2.1"), Asked: []byte(`{"secret_key":"sk_live_x","amount":1}`), Answered: []byte(`{"success":true}`),
+		Entry: Entry{ID: fmt.Sprintf("r%07d", n), At: noon, Ended: noon.Add(time.Duration(n) * time.Millisecond), Method: "POST", Operation: "/payments/create", Code: code, Reference: fmt.Sprintf("INV-%d", n)},
+	}
+}
+
+func reader(s *storage) *Reader { return &Reader{Parts: s.read, Open: open} }
+
+// pages reads all pages, and between each two lets something happen.
+func pages(t *testing.T, s *storage, of Owner, f Filter, most int, between func()) (ids []string) {
+	t.Helper()
+	from := Place{At: noon.Add(time.Hour)}
+	for {
+		page, next, err := reader(s).Page(t.Context(), of, f, from, noon.Add(-Kept), most)
+		if err != nil || len(page) > most {
+			t.Fatalf("%d calls on a page of %d; %v", len(page), most, err)
+		}
+		for _, e := range page {
+			ids = append(ids, e.ID)
+		}
+		if next == (Place{}) {
+			return ids
+		}
+		if from, err = ParsePlace(next.String()); err != nil {
+			t.Fatal(err)
+		}
+		between()
+	}
+}
+
+// TestPages: whatever the filter and the size of a page, each call is on one page, the last first, also while others are written.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	l, s := NewLog(), &storage{}
+	w := writing(l, s)
+	const calls = 160
+	var all []string
+	for n := range calls {
+		at := n * 97 % calls * 1500 // of all spans in turn
+		c := call(at, "OK")
+		if n%3 == 0 {
+			c = call(at, "RATE_LIMITED")
+		}
+		if n%5 == 0 {
+			c.Operation = "/payments/status"
+		}
+		l.Keep(c)
+		all = append(all, c.ID)
+		l.Keep(Call{Owner: other, Entry: c.Entry})
+		if n%2 == 0 {
+			w.Write(t.Context())
+		}
+	}
+	w.Write(t.Context())
+	slices.Sort(all)
+	slices.Reverse(all)
+	every := map[string]Entry{}
+	for _, p := range s.parts {
+		entries, err := reader(s).entries(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			every[e.ID] = e
+		}
+	}
+	newer := calls * 1500
+	for _, f := range []Filter{
+		{}, {State: "failed"}, {State: "succeeded"}, {Code: "RATE_LIMITED"}, {Operation: "/payments/status"}, {Code: "OK", Operation: "/payments/status"}, {Code: "INTERNAL"},
+		{Code: "OK", State: "failed"}, {ID: "INV-3000"}, {ID: "r0003000"}, {ID: "nobody's"},
+	} {
+		want := slices.DeleteFunc(slices.Clone(all), func(id string) bool { return !f.Fits(every[id]) })
+		for _, most := range []int{3, 40, 1000} {
+			got := pages(t, s, shop, f, most, func() {
+				newer++
+				l.Keep(call(newer, "OK"))
+				w.Write(t.Context())
+			})
+			got = slices.DeleteFunc(got, func(id string) bool { return every[id].ID == "" }) // those that were written before the first page
+			if !slices.Equal(got, want) {
+				t.Errorf("%+v by %d: %d calls, want %d", f, most, len(got), len(want))
+			}
+		}
+	}
+}
+
+// TestTenantsApart: nobody reads another's calls, nor their own as another's.
+func TestTenantsApart(t *testing.T) {
+	t.Parallel()
+	l, s := NewLog(), &storage{}
+	l.Keep(call(1, "OK"))
+	writing(l, s).Write(t.Context())
+	for _, of := range []Owner{other, {shop.Merchant, "test"}} {
+		if got := pages(t, s, of, Filter{}, 10, func() {}); len(got) != 0 {
+			t.Errorf("%v reads %q", of, got)
+		}
+		moved := s.parts[0]
+		moved.Owner = of
+		if got, err := reader(s).All([]Part{moved}, Filter{}.Fits); err != nil || len(got) != 0 {
+			t.Errorf("%v opens %+v; %v", of, got, err)
+		}
+	}
+}
+
+func TestMasked(t *testing.T) {
+	t.Parallel()
+	c := call(1, "INVALID_REQUEST")
+	c.Message, c.Agent = "phone 081234567890 is not known", "shop\n"+strings.Repeat("x", 500)
+	e := c.masked()
+	if e.Asked != `{"secret_key":"[removed]","amount":1}` || e.Answered != `{"success":true}` || e.Message != "phone ***7890 is not known" || e.Address != "192.0.2.1" || len(e.Agent) > mostAgent+len("…") || strings.Contains(e.Agent, "\n") {
+		t.Errorf("kept %+v", e)
+	}
+	c.Asked, c.Method, c.Query = nil, "GET", "secret_key=sk_live_x&limit=5&phone=081234567890&phone=1"
+	if got := c.masked().Asked; got != `{"limit":"5","phone":["***7890","***"],"secret_key":"[removed]"}` {
+		t.Errorf("a query is kept as %s", got)
+	}
+	c.Asked, c.Query = []byte("secret_key=sk_live_x"), ""
+	if got := c.masked().Asked; got != "" {
+		t.Errorf("what is no JSON is kept as %s", got)
+	}
+}
+
+// TestWhatDoesNotFitIsCounted: a merchant's flood costs neither another's calls nor memory, successes leave room to failures, and the
+// next part tells how many are missing.
+func TestWhatDoesNotFitIsCounted(t *testing.T) {
+	t.Parallel()
+	l, s := NewLog(), &storage{}
+	w := writing(l, s)
+	const flood = 2000
+	for n := range flood {
+		l.Keep(call(n, "OK"))
+	}
+	kept := len(l.of[shop].calls)
+	l.Keep(call(flood, "RATE_LIMITED"))
+	c := call(1, "OK")
+	c.Owner = other
+	l.Keep(c)
+	if kept == flood || len(l.of[shop].calls) != kept+1 || len(l.of[other].calls) != 1 || l.Dropped() != int64(flood-kept) || l.bytes > mostOfOwner+c.size() {
+		t.Errorf("of %d calls %d are kept in %d bytes, %d dropped", flood, kept, l.bytes, l.Dropped())
+	}
+	w.Write(t.Context())
+	dropped := 0
+	for _, p := range s.parts {
+		dropped += p.Dropped
+	}
+	if dropped != flood-kept || l.bytes != 0 {
+		t.Errorf("the parts tell %d dropped calls, want %d; %d bytes are still counted", dropped, flood-kept, l.bytes)
+	}
+}
+
+// TestUnwritten: while nothing can be written all waits, within its bound, and then is written once. What was kept since the last write
+// is all that a replica loses when it dies.
+func TestUnwritten(t *testing.T) {
+	t.Parallel()
+	l, s := NewLog(), &storage{err: errors.New("the database is away")}
+	w := writing(l, s)
+	large := call(0, "OK")
+	large.Asked = []byte(`{"description":"` + strings.Repeat("x", MostBody-100) + `"}`)
+	var asked int
+	for round := range 130 {
+		for n := range 20 {
+			c := large
+			c.ID = fmt.Sprint(round, " ", n)
+			l.Keep(c)
+			asked++
+		}
+		w.Write(t.Context())
+		if l.bytes > mostWaiting || len(w.waiting) > 130 {
+			t.Fatalf("%d bytes and %d parts wait", l.bytes, len(w.waiting))
+		}
+	}
+	s.err = nil
+	w.Write(t.Context())
+	w.Write(t.Context())
+	found, err := reader(s).All(s.parts, Filter{}.Fits)
+	dropped := 0
+	for _, p := range s.parts {
+		dropped += p.Dropped
+	}
+	if err != nil || len(found)+dropped != asked || dropped == 0 || int64(dropped) != l.Dropped() || l.bytes != 0 {
+		t.Errorf("of %d calls %d are kept and %d are told to be dropped; %d bytes left; %v", asked, len(found), dropped, l.bytes, err)
+	}
+	l.Keep(call(1, "OK"))
+	before := len(s.parts)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.Run(ended); err != nil || len(s.parts) != before+1 {
+		t.Errorf("what is left is not written at the end: %v", err)
+	}
+}
+
+func TestUnsealed(t *testing.T) {
+	t.Parallel()
+	l, s := NewLog(), &storage{}
+	w := NewWriter(l, s.add, func(Owner, []byte) ([]byte, error) { return nil, errors.New("no key") }, func() time.Time { return noon }, slog.New(slog.DiscardHandler))
+	l.Keep(call(1, "OK"))
+	w.Write(t.Context())
+	w.Write(t.Context())
+	if l.Dropped() != 1 || len(s.parts) != 0 || l.bytes != 0 {
+		t.Errorf("%d are dropped, %d parts written, %d bytes left", l.Dropped(), len(s.parts), l.bytes)
+	}
+	w.seal = seal
+	w.Write(t.Context())
+	if len(s.parts) != 1 || s.parts[0].Dropped != 1 {
+		t.Errorf("written %+v", s.parts)
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "yesterday", "1", "x_1"} {
+		if p, err := ParsePlace(text); err == nil {
+			t.Errorf("%q is the place %v", text, p)
+		}
+	}
+	if _, err := Unpack([]byte("x")); err == nil {
+		t.Error("anything is unpacked")
+	}
+}

@@ -1,0 +1,75 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/requestlog"
+	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
+)
+
+// forgottenAtOnce is how many parts of the log of requests are removed at once.
+const forgottenAtOnce = 1000
+
+// spanShard is where a span of the log of requests stands in the index by age.
+func spanShard(span time.Time) int32 {
+	return int32(span.Unix() / int64(requestlog.Span/time.Second) % decisionShards)
+}
+
+// AddRequests keeps parts of a replica's log of requests. One that is there already stays.
+func (s *Store) AddRequests(ctx context.Context, replica uuid.UUID, parts []requestlog.Part) error {
+	p := dbsqlc.InsertRequestsParams{ReplicaID: replica}
+	for _, part := range parts {
+		p.Merchants, p.Modes, p.Spans = append(p.Merchants, part.Owner.Merchant), append(p.Modes, part.Owner.Mode), append(p.Spans, micro(part.Span))
+		p.Parts, p.Shards, p.Terms = append(p.Parts, part.Number), append(p.Shards, spanShard(part.Span)), append(p.Terms, part.Terms)
+		p.Dropped, p.Calls = append(p.Dropped, int32(part.Dropped)), append(p.Calls, part.Calls) //nolint:gosec // of a second
+	}
+	return wrap("add requests", s.queries.InsertRequests(ctx, p))
+}
+
+// Requests reads parts of a merchant's log that may hold what is looked for, the last first.
+func (s *Store) Requests(ctx context.Context, r requestlog.Range) ([]requestlog.Part, error) {
+	rows, err := s.queries.RequestsOf(ctx, dbsqlc.RequestsOfParams{
+		MerchantID: r.Owner.Merchant, Mode: r.Owner.Mode, Since: micro(r.Since), Until: micro(r.Until), Operation: requestlog.Term(r.Operation),
+		Code: requestlog.Term(r.Code), State: requestlog.Term(r.State), Most: int32(r.Most), //nolint:gosec // a page
+	})
+	if err != nil {
+		return nil, wrap("requests", err)
+	}
+	parts := make([]requestlog.Part, len(rows))
+	for i, row := range rows {
+		parts[i] = requestlog.Part{Owner: r.Owner, Span: row.Span.UTC(), Calls: row.Calls}
+	}
+	return parts, nil
+}
+
+// RequestsBetween reads the parts of all merchants' logs whose spans begin in a time.
+func (s *Store) RequestsBetween(ctx context.Context, since, until time.Time) ([]requestlog.Part, error) {
+	rows, err := s.queries.RequestsBetween(ctx, dbsqlc.RequestsBetweenParams{Shards: allShards(), Since: micro(since), Until: micro(until)})
+	if err != nil {
+		return nil, wrap("requests between", err)
+	}
+	parts := make([]requestlog.Part, len(rows))
+	for i, row := range rows {
+		parts[i] = requestlog.Part{Owner: requestlog.Owner{Merchant: row.MerchantID, Mode: row.Mode}, Calls: row.Calls}
+	}
+	return parts, nil
+}
+
+// RequestsDropped counts a merchant's calls since a time that were not kept.
+func (s *Store) RequestsDropped(ctx context.Context, of requestlog.Owner, since time.Time) (int64, error) {
+	n, err := s.queries.RequestsDropped(ctx, dbsqlc.RequestsDroppedParams{MerchantID: of.Merchant, Mode: of.Mode, Since: micro(since)})
+	return n, wrap("requests dropped", err)
+}
+
+// forgetRequests removes the log of requests before a time, a few rows at once.
+func (s *Store) forgetRequests(ctx context.Context, before time.Time) error {
+	for {
+		n, err := s.queries.ForgetRequests(ctx, dbsqlc.ForgetRequestsParams{Shards: allShards(), Before: micro(before), Most: forgottenAtOnce})
+		if err != nil || n < forgottenAtOnce {
+			return wrap("forget requests", err)
+		}
+	}
+}
