@@ -24,8 +24,8 @@ type Decision struct {
 	// for another cause.
 	RequestID string   `json:"request_id,omitempty"`
 	ErrorCode string   `json:"error_code,omitempty"`
-	Message   string   `json:"message,omitempty"` // the answer's, cut to 300 bytes
-	Notes     []string `json:"notes,omitempty"`   // what is not as it was then, or not known
+	Message   string   `json:"message,omitempty"`
+	Notes     []string `json:"notes,omitempty"` // what is not as it was then, or not known
 
 	// Input and Trace are for operators who may read them, where they ask and it was kept.
 	Input *DecisionInput     `json:"input,omitempty"`

@@ -173,8 +173,6 @@ type facts struct {
 	amount  *int64
 	fields  map[string]any
 	counted bool
-	asked   bool // to keep the input of a refused request
-	kept    bool // it was
 }
 
 // decided names a decision and counts it. Where it refuses, it is logged, and its input
@@ -206,9 +204,8 @@ func (a *Admission) named(ctx context.Context, ticket Ticket, s decision.Series,
 	}
 	a.note(ctx, ticket, s, refusal)
 	if s.Outcome != decision.Spent { // of that no input fits
-		ticket.facts.asked = true
 		kept.ID, kept.At, kept.Series = id, ticket.facts.at, s
-		ticket.facts.kept = a.counts.Keep(kept)
+		a.counts.Keep(kept)
 	}
 	return ticket
 }
@@ -255,25 +252,6 @@ func (a *Admission) Refused(ctx context.Context, ticket Ticket, err error) Ticke
 	}
 	a.counts.Count(ticket.facts.at, later)
 	return a.named(ctx, ticket, later, kept, err)
-}
-
-// maxTold is how much of an answer's text is kept.
-const maxTold = 300
-
-// Failed notes the id, code and text that the answer of a failed request carries, so that its
-// decision is found by it: with its input, or bare where the policy did not refuse it.
-func (a *Admission) Failed(ticket Ticket, request string, code fault.Code, message string) {
-	if len(message) > maxTold {
-		message = strings.ToValidUTF8(message[:maxTold], "") + "…"
-	}
-	switch {
-	case ticket.facts.kept:
-		a.counts.Failed(ticket.facts.id, request, string(code), message)
-	case !ticket.facts.asked:
-		a.counts.Keep(decision.Input{
-			ID: ticket.facts.id, At: ticket.facts.at, Series: ticket.facts.series, RequestID: request, Code: string(code), Message: message, Bare: true,
-		})
-	}
 }
 
 // limits asks the policy for the limits of a merchant and operation.

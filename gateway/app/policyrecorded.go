@@ -103,9 +103,6 @@ func (r *recorder) refused(ctx context.Context) ([]policy.AdmitInput, error) {
 			if len(inputs) >= recordedEach {
 				return inputs, nil
 			}
-			if kept.Bare {
-				continue
-			}
 			account, op, err := r.whose(ctx, kept.Merchant, kept.Operation)
 			if err != nil {
 				return nil, err

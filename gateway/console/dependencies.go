@@ -178,6 +178,7 @@ type Directory interface {
 type Vault interface {
 	SealCredentials(m tenants.MerchantID, mode tenants.Mode, p tenants.Provider, credentials []byte) ([]byte, error)
 	OpenCredentials(c tenants.Connection) ([]byte, error)
+	OpenRequests(id tenants.MerchantID, mode tenants.Mode, sealed []byte) ([]byte, error)
 	SealCallbackSecret(m tenants.MerchantID, mode tenants.Mode, s tenants.Secret) (tenants.CallbackSecret, error)
 	Keys() []tenants.SealingKey
 	ResealConnection(c tenants.Connection) (tenants.Connection, bool, error)
@@ -228,6 +229,7 @@ type Dependencies struct {
 	Callbacks  Callbacks
 	// Challenge finds out whether a receiver of callbacks verifies signatures.
 	Challenge  func(ctx context.Context, owner movement.Owner, receiver string, body []byte) (callback.Challenge, error)
+	Requests   Requests
 	Ledger     Ledger
 	Statements Statements
 

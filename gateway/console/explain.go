@@ -16,6 +16,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/past"
+	"github.com/seed-f006e74d/gerbang/gateway/requestlog"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -101,10 +102,28 @@ func (c *Console) explained(ctx context.Context, now time.Time, id string, of mo
 	if facts.Rule.Refuses() {
 		out.Rule = facts.Rule.String()
 	}
-	if in := e.logged.input; in != nil {
-		out.RequestID, out.ErrorCode, out.Message = in.RequestID, in.Code, in.Message
+	if err := c.answered(ctx, now, e, out); err != nil {
+		return nil, nil, err
 	}
 	return e, out, c.explainRule(ctx, e, out)
+}
+
+// answered tells what the request was answered, where the log of requests has it.
+func (c *Console) answered(ctx context.Context, now time.Time, e *explained, out *adminapi.Decision) error {
+	for _, m := range e.merchants {
+		kept, err := c.keptOf(ctx, requestlog.Owner{Merchant: string(m.ID), Mode: e.mode()}, out.ID, now)
+		if err != nil {
+			return err
+		}
+		if kept != nil {
+			out.RequestID = kept.ID
+			if kept.Failed() {
+				out.ErrorCode, out.Message = kept.Code, kept.Message
+			}
+			return nil
+		}
+	}
+	return nil
 }
 
 // onlyOf keeps what the log has of one merchant. Where it has the decision as another's

@@ -14,6 +14,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
+	"github.com/seed-f006e74d/gerbang/gateway/requestlog"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -94,29 +95,19 @@ func TestWhatFailedOtherwiseIsExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	series := decision.Series{Merchant: merchant.MerchantID, Operation: "/bank/name", Version: string(set.Version()), Record: 1, Live: true}
-	input := decision.Input{
-		ID: decision.NewNamer(key, 7).Name(at, series.Version, series.Merchant, true, series.Operation, series.Rule), At: at, Series: series,
-		RequestID: madeAt(t, at), Code: "PROVIDER_UNAVAILABLE", Bare: true,
+	call := requestlog.Entry{
+		ID: madeAt(t, at), At: at, Ended: at.Add(time.Second), Operation: series.Operation, Code: "PROVIDER_UNAVAILABLE",
+		DecisionID: decision.NewNamer(key, 7).Name(at, series.Version, series.Merchant, true, series.Operation, series.Rule).String(),
 	}
-	packed, err := decision.PackInputs([]decision.Input{input})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sealed, err := w.vault.SealDecisions(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.store.AddDecisions(t.Context(), store.DecisionPart{Minute: at.Truncate(time.Minute), Part: 1, Counts: decision.Pack(nil), Inputs: sealed}); err != nil {
-		t.Fatal(err)
-	}
-	for _, id := range []string{input.RequestID, input.ID.String()} {
+	w.keepsCall(merchant.MerchantID, call)
+	for _, id := range []string{call.ID, call.DecisionID} {
 		found, err := adminapi.Find.Call(t.Context(), adminapi.NewClient(w.url, otherToken), adminapi.Search{ID: id, Trace: true})
-		if d := found.Decision; err != nil || d == nil || d.ID != input.ID.String() || d.Verdict != "admitted" || d.ErrorCode != input.Code || d.RequestID != input.RequestID ||
+		if d := found.Decision; err != nil || d == nil || d.ID != call.DecisionID || d.Verdict != "admitted" || d.ErrorCode != call.Code || d.RequestID != call.ID ||
 			d.Input != nil || len(d.Trace) > 0 {
 			t.Errorf("%s: %+v, %v", id, d, err)
 		}
 		own, err := adminapi.FindOf.Call(t.Context(), w, adminapi.SearchOf{Merchant: merchant.MerchantID, Mode: "live", ID: id})
-		if err != nil || own.Decision == nil || own.Decision.ErrorCode != input.Code {
+		if err != nil || own.Decision == nil || own.Decision.ErrorCode != call.Code {
 			t.Errorf("its merchant asks for %s: %+v, %v", id, own.Decision, err)
 		}
 	}

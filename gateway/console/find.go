@@ -71,7 +71,7 @@ func (c *Console) find(x *call, wanted adminapi.Search) (out adminapi.FindResult
 	case len(found) == 1 && found[0].DecisionID != id:
 		other = found[0].DecisionID
 	case len(found) == 0 && len(places) == 0:
-		if other, err = c.decisionOf(x.request.Context(), id, movement.Owner{}); err != nil {
+		if other, err = c.decisionOf(x.request.Context(), id, movement.Owner{}, x.now); err != nil {
 			return out, err
 		}
 	}
@@ -120,7 +120,7 @@ func (c *Console) findOf(x *call, wanted adminapi.SearchOf) (out adminapi.FindRe
 		}
 	}
 	decided := id
-	if other, err := c.decisionOf(ctx, id, of); err != nil {
+	if other, err := c.decisionOf(ctx, id, of, x.now); err != nil {
 		return out, err
 	} else if other != "" {
 		decided = other
@@ -131,34 +131,6 @@ func (c *Console) findOf(x *call, wanted adminapi.SearchOf) (out adminapi.FindRe
 	}
 	out.Decision = explained
 	return out, c.reasons(ctx, e, explained)
-}
-
-// decisionOf is the id of the decision that refused a request, "" where the request's id
-// tells no time or its input was not kept: not every refused request's is.
-func (c *Console) decisionOf(ctx context.Context, id string, of movement.Owner) (string, error) {
-	at, ok := madeAt(id)
-	if !ok || c.deps.Decisions.Past == nil {
-		return "", nil
-	}
-	parts, err := c.deps.Decisions.Past.Decisions(ctx, at.Add(-movement.ClockSkew).Truncate(time.Minute), at.Add(movement.ClockSkew))
-	if err != nil {
-		return "", err
-	}
-	for _, part := range parts {
-		if part.Inputs == nil {
-			continue
-		}
-		inputs, err := c.inputs(part.Inputs)
-		if err != nil {
-			return "", err
-		}
-		for _, in := range inputs {
-			if in.RequestID == id && (of == movement.Owner{} || of == movement.Owner{MerchantID: in.Merchant, Mode: in.Mode()}) {
-				return in.ID.String(), nil
-			}
-		}
-	}
-	return "", nil
 }
 
 // named are the movements that an id belongs to, each once. Who is found by an id of the

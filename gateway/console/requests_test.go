@@ -2,76 +2,124 @@ package console_test
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"net/http"
+	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/requestlog"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// listsRefusals lists a refused request and those before it, page by page.
-func (w *world) listsRefusals(merchant, other string, last decision.Input) {
+// keepsCall keeps a call of a merchant in live mode, as a replica does.
+func (w *world) keepsCall(merchant string, e requestlog.Entry, change ...func(*requestlog.Call)) {
 	w.Helper()
-	var inputs []decision.Input
-	for i := range 5 { // of one second, of another day, and others' between them
-		in := last
-		in.RequestID = madeAt(w.T, last.At)
-		in.At, in.Code, in.Message, in.Bare = last.At.Add(-time.Duration(i/2)*20*time.Hour-time.Minute), "INVALID_REQUEST", "amount is required", true
-		in.ID[0] = byte(i)
-		inputs = append(inputs, in)
-		in.ID[1], in.Merchant = 1, other
-		inputs = append(inputs, in)
-		in.ID[1], in.Merchant, in.Live = 2, merchant, false
-		inputs = append(inputs, in)
+	log := requestlog.NewLog()
+	c := requestlog.Call{Entry: e, Owner: requestlog.Owner{Merchant: merchant, Mode: "live"}, From: netip.MustParseAddr("192.0.2.7")}
+	for _, also := range change {
+		also(&c)
 	}
-	requests := map[string]string{}
-	for i, in := range inputs {
-		requests[in.ID.String()] = in.RequestID
-		packed, err := decision.PackInputs([]decision.Input{in})
-		if err != nil {
-			w.Fatal(err)
-		}
-		sealed, err := w.vault.SealDecisions(packed)
-		if err != nil {
-			w.Fatal(err)
-		}
-		if err := w.store.AddDecisions(w.Context(), store.DecisionPart{Minute: in.At.Truncate(time.Minute), Part: int64(i + 2), Counts: decision.Pack(nil), Inputs: sealed}); err != nil {
-			w.Fatal(err)
-		}
+	log.Keep(c)
+	requestlog.NewWriter(log, func(ctx context.Context, parts []requestlog.Part) error {
+		return w.store.AddRequests(ctx, uuid.New(), parts)
+	},
+		func(of requestlog.Owner, calls []byte) ([]byte, error) {
+			return w.vault.SealRequests(tenants.MerchantID(of.Merchant), tenants.Mode(of.Mode), calls)
+		}, time.Now, slog.New(slog.DiscardHandler)).Write(w.Context())
+}
+
+// TestRequestLog: a merchant's calls are listed as they were answered, filtered and page by page, one is shown with its bodies, and nobody
+// is shown another's.
+func TestRequestLog(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	merchant, other := w.merchant(), w.merchant().MerchantID
+	key, err := tenants.ParseKey(merchant.LiveKey)
+	if err != nil {
+		t.Fatal(err)
 	}
-	var told []string
-	after := ""
-	for {
-		page, err := adminapi.ListRefusals.Call(w.Context(), w, adminapi.RefusalFilter{Merchant: merchant, Mode: "live", After: after, Limit: 2})
-		if err != nil || len(page.Refusals) > 2 {
-			w.Fatalf("%+v, %v", page, err)
+	began := time.Now().UTC().Truncate(time.Millisecond).Add(-time.Hour)
+	var ids []string
+	for i := range 5 {
+		at := began.Add(time.Duration(i) * 13 * time.Second)
+		e := requestlog.Entry{
+			ID: madeAt(t, at), At: at, Ended: at.Add(1500 * time.Microsecond), KeyID: string(key.ID), Method: "POST", Operation: "/bank/name", Status: 200, Code: "OK",
+			Reference: fmt.Sprintf("INV-%d", i), Agent: "gerbang-go/1",
 		}
-		for _, r := range page.Refusals {
-			told = append(told, r.DecisionID)
-			if r.DecisionID != last.ID.String() && (r.Code != "INVALID_REQUEST" || r.Message != "amount is required" || r.Operation != last.Operation || r.RequestID != requests[r.DecisionID]) {
-				w.Errorf("told %+v", r)
+		if i%2 == 1 {
+			e.Status, e.Code, e.Message, e.Sent, e.Retry, e.KeyName = 400, "INVALID_REQUEST", "amount is required", "no", "after_change", "till 7"
+		}
+		ids = append(ids, e.ID)
+		w.keepsCall(merchant.MerchantID, e, func(c *requestlog.Call) {
+			c.Asked, c.Answered = []byte(`{"secret_key":"sk_live_x","phone":"081234567890","amount":5}`), []byte(`{"success":true}`)
+		})
+		w.keepsCall(other, e)
+		w.keepsCall(merchant.MerchantID, e, func(c *requestlog.Call) { c.Owner.Mode = "test" })
+	}
+	list := func(f adminapi.RequestLogFilter) (told []string) {
+		t.Helper()
+		f.Merchant, f.Mode, f.Limit = merchant.MerchantID, "live", 2
+		for {
+			page, err := adminapi.ListRequestLog.Call(t.Context(), w, f)
+			if err != nil || len(page.Requests) > 2 {
+				t.Fatalf("%+v, %v", page, err)
+			}
+			for _, r := range page.Requests {
+				told = append(told, r.RequestID)
+			}
+			if f.After = page.Next; f.After == "" {
+				return told
 			}
 		}
-		if after = page.Next; after == "" {
-			break
+	}
+	for _, c := range []struct {
+		filter adminapi.RequestLogFilter
+		want   []int
+	}{
+		{adminapi.RequestLogFilter{}, []int{4, 3, 2, 1, 0}}, {adminapi.RequestLogFilter{State: "failed"}, []int{3, 1}}, {adminapi.RequestLogFilter{State: "succeeded"}, []int{4, 2, 0}},
+		{adminapi.RequestLogFilter{Code: "INVALID_REQUEST", Operation: "/bank/name"}, []int{3, 1}}, {adminapi.RequestLogFilter{Operation: "/bank"}, nil},
+		{adminapi.RequestLogFilter{ID: "INV-2"}, []int{2}}, {adminapi.RequestLogFilter{ID: ids[3]}, []int{3}}, {adminapi.RequestLogFilter{ID: ids[3], State: "succeeded"}, nil},
+	} {
+		var want []string
+		for _, i := range c.want {
+			want = append(want, ids[i])
+		}
+		if got := list(c.filter); !slices.Equal(got, want) {
+			t.Errorf("%+v lists %q, want %q", c.filter, got, want)
 		}
 	}
-	want := []string{last.ID.String()}
-	for _, i := range []int{1, 0, 3, 2, 4} { // of one time, the higher id first
-		want = append(want, inputs[3*i].ID.String())
+	shown, err := adminapi.ShowLoggedRequest.Call(t.Context(), w, adminapi.LoggedRequestID{Merchant: merchant.MerchantID, Mode: "live", Request: ids[1]})
+	if err != nil || shown.KeyName != "till 7" || shown.DurationMS != 1.5 || shown.Address != "192.0.2.7" || shown.Agent != "gerbang-go/1" || shown.Sent != "no" || shown.Retry != "after_change" ||
+		string(shown.Asked) != `{"secret_key":"[removed]","phone":"***7890","amount":5}` || string(shown.Answered) != `{"success":true}` {
+		t.Errorf("shown is %+v; %v", shown, err)
 	}
-	if !slices.Equal(told, want) {
-		w.Errorf("told %q, want %q", told, want)
+	if unnamed, err := adminapi.ShowLoggedRequest.Call(t.Context(), w, adminapi.LoggedRequestID{Merchant: merchant.MerchantID, Mode: "live", Request: ids[0]}); err != nil || !strings.HasPrefix(unnamed.KeyName, "live 20") {
+		t.Errorf("a key without a name is shown as %q; %v", unnamed.KeyName, err)
 	}
-	_, err := adminapi.ListRefusals.Call(w.Context(), w, adminapi.RefusalFilter{Merchant: merchant, Mode: "live", After: "yesterday", Limit: 2})
-	w.refused(err, http.StatusBadRequest, "after")
+	for _, id := range []string{uuid.NewString(), madeAt(t, began), "INV-1", "x"} {
+		_, err := adminapi.ShowLoggedRequest.Call(t.Context(), w, adminapi.LoggedRequestID{Merchant: merchant.MerchantID, Mode: "live", Request: id})
+		w.refused(err, http.StatusNotFound, "")
+	}
+	stranger := w.merchant().MerchantID
+	_, err = adminapi.ShowLoggedRequest.Call(t.Context(), w, adminapi.LoggedRequestID{Merchant: stranger, Mode: "live", Request: ids[1]})
+	w.refused(err, http.StatusNotFound, "")
+	for field, f := range map[string]adminapi.RequestLogFilter{"after": {After: "yesterday"}, "state": {State: "done"}} {
+		f.Merchant, f.Mode, f.Limit = stranger, "live", 2
+		_, err := adminapi.ListRequestLog.Call(t.Context(), w, f)
+		w.refused(err, http.StatusBadRequest, field)
+	}
 }
 
 // TestAMerchantSeesWhatRefusedItsRequests, and nothing of another merchant's.
@@ -148,7 +196,7 @@ refusals contains sprintf("Not %d.", [input.amount]) if input.fields.bank == "01
 	series := decision.Series{Merchant: merchant, Operation: "/bank/name", Version: string(set.Version()), Record: record.Version, Live: true, Rule: computed}
 	input := decision.Input{
 		ID: decision.NewNamer(key, 7).Name(at, series.Version, merchant, true, series.Operation, computed), At: at, Series: series,
-		Amount: new(int64(5000)), Fields: map[string]any{"bank": "015"}, RequestID: request,
+		Amount: new(int64(5000)), Fields: map[string]any{"bank": "015"},
 	}
 	packed, err := decision.PackInputs([]decision.Input{input})
 	if err != nil {
@@ -163,7 +211,7 @@ refusals contains sprintf("Not %d.", [input.amount]) if input.fields.bank == "01
 	}); err != nil {
 		t.Fatal(err)
 	}
-	w.listsRefusals(merchant, other, input)
+	w.keepsCall(merchant, requestlog.Entry{ID: request, At: at.Add(200 * time.Millisecond), Ended: at.Add(time.Second), Operation: series.Operation, Code: "POLICY_DENIED", DecisionID: input.ID.String()})
 	for name, find := range map[string]func(id string) (adminapi.FindResult, error){
 		"the merchant": func(id string) (adminapi.FindResult, error) {
 			return adminapi.FindOf.Call(t.Context(), w, adminapi.SearchOf{Merchant: merchant, Mode: "live", ID: id})

@@ -133,7 +133,7 @@ func (c *Console) asked(e *explained) policy.AdmitInput {
 // reasons puts what the policy said to a merchant in place of its rules, as far as the
 // input was kept.
 func (c *Console) reasons(ctx context.Context, e *explained, out *adminapi.Decision) error {
-	if _, ofPolicy := e.Rule.PolicyNumber(); !ofPolicy || e.logged.input == nil || e.logged.input.Bare || len(e.sets) != 1 || len(e.operations) != 1 || !e.known {
+	if _, ofPolicy := e.Rule.PolicyNumber(); !ofPolicy || e.logged.input == nil || len(e.sets) != 1 || len(e.operations) != 1 || !e.known {
 		return nil
 	}
 	explained, err := e.sets[0].Explain(ctx, c.asked(e))
@@ -158,7 +158,7 @@ func (c *Console) trace(x *call, e *explained, out *adminapi.Decision) error {
 		return fault.New(fault.ScopeMissing, "This operator may not read what requests asked for: its entry in the configuration needs inputs: true, or its token to be made with --inputs.")
 	}
 	in := e.logged.input
-	if in == nil || in.Bare {
+	if in == nil {
 		out.Notes = append(out.Notes, "the input was not kept: only refused requests' are, at most 100 a second, for seven days; of an admitted one, the movement has it")
 		return nil
 	}

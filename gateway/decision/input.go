@@ -23,10 +23,7 @@ type inputDocument struct {
 	Quote   map[string]any `json:"quote,omitempty"`
 	To      string         `json:"destination,omitempty"`
 	Unused  bool           `json:"unused,omitempty"`
-	Request string         `json:"request,omitempty"`
-	Code    string         `json:"code,omitempty"`
-	Message string         `json:"message,omitempty"`
-	Bare    bool           `json:"bare,omitempty"`
+	Bare    bool           `json:"bare,omitempty"` // of a replica of the version before: a request that failed otherwise
 }
 
 // PackInputs writes inputs for sealing.
@@ -36,7 +33,6 @@ func PackInputs(inputs []Input) ([]byte, error) {
 		documents[i] = inputDocument{
 			ID: in.ID.String(), At: in.At.UnixMicro(), Who: in.Merchant, Path: in.Operation, Version: in.Version, Record: in.Record,
 			Live: in.Live, Rule: in.Rule, Outcome: in.Outcome, Amount: in.Amount, Fields: in.Fields, Quote: in.Quote, To: in.Destination, Unused: in.Unused,
-			Request: in.RequestID, Code: in.Code, Message: in.Message, Bare: in.Bare,
 		}
 	}
 	return json.Marshal(documents)
@@ -50,17 +46,19 @@ func UnpackInputs(packed []byte) ([]Input, error) {
 	if err := decoder.Decode(&documents); err != nil {
 		return nil, fmt.Errorf("decision: inputs: %w", err)
 	}
-	inputs := make([]Input, len(documents))
-	for i, d := range documents {
+	inputs := make([]Input, 0, len(documents))
+	for _, d := range documents {
+		if d.Bare {
+			continue
+		}
 		id, err := parseID(d.ID)
 		if err != nil {
 			return nil, fmt.Errorf("decision: inputs: %w", err)
 		}
-		inputs[i] = Input{
-			ID: id, At: time.UnixMicro(d.At).UTC(), Amount: d.Amount, Fields: d.Fields, Quote: d.Quote, Destination: d.To, Unused: d.Unused, RequestID: d.Request,
-			Code: d.Code, Message: d.Message, Bare: d.Bare,
+		inputs = append(inputs, Input{
+			ID: id, At: time.UnixMicro(d.At).UTC(), Amount: d.Amount, Fields: d.Fields, Quote: d.Quote, Destination: d.To, Unused: d.Unused,
 			Series: Series{Merchant: d.Who, Operation: d.Path, Version: d.Version, Record: d.Record, Live: d.Live, Rule: d.Rule, Outcome: d.Outcome},
-		}
+		})
 	}
 	return inputs, nil
 }

@@ -17,12 +17,9 @@ const (
 	// not written yet.
 	inputsASecond = 100
 	mostInputs    = 60 * inputsASecond
-	// bareASecond is how many of these may be of requests that failed otherwise.
-	bareASecond = inputsASecond / 2
 )
 
-// Input is what was known of a refused request, so that another policy can be asked about it. One that is bare is of a request
-// that failed otherwise: it tells which, and with which code.
+// Input is what was known of a refused request, so that another policy can be asked about it.
 type Input struct {
 	ID ID
 	At time.Time
@@ -34,15 +31,6 @@ type Input struct {
 	Destination string
 	// Unused says that the request was answered all the same, because it was a replay.
 	Unused bool
-	// RequestID is what the merchant was given beside the refusal, Code and Message its error; "" where that is not known.
-	RequestID, Code, Message string
-	Bare                     bool
-}
-
-// unwritten is an input that is not written yet. With which error its request was answered is known a moment after it is kept.
-type unwritten struct {
-	Input
-	left bool // by TakeAnswered, once
 }
 
 // Log counts decisions and keeps the inputs of some refused ones until they are taken to be written. What does not fit is
@@ -53,7 +41,7 @@ type Log struct {
 	series atomic.Int64
 
 	mu     sync.Mutex // of the inputs
-	inputs []unwritten
+	inputs []Input
 	second int64
 	kept   int // of this second
 
@@ -130,33 +118,20 @@ func (l *Log) Keep(in Input) bool {
 	if second := in.At.Unix(); second > l.second {
 		l.second, l.kept = second, 0
 	}
-	if in.Bare && l.kept >= bareASecond {
-		return false
-	}
 	if l.kept >= inputsASecond || len(l.inputs) >= mostInputs {
 		l.droppedInputs.Add(1)
 		return false
 	}
 	l.kept++
-	l.inputs = append(l.inputs, unwritten{Input: in})
+	l.inputs = append(l.inputs, in)
 	return true
 }
 
 // lookedBack is how many inputs may have been kept between a refusal and its answer.
 const lookedBack = 1024
 
-// Answered notes that a refused request was a replay, and was answered.
+// Answered notes that a refused request, whose input was kept just now, was a replay and was answered.
 func (l *Log) Answered(id ID) {
-	l.note(id, func(in *Input) { in.Unused = true })
-}
-
-// Failed notes by which id the merchant may ask about a refused request, and with which code and text it was answered.
-func (l *Log) Failed(id ID, request, code, message string) {
-	l.note(id, func(in *Input) { in.RequestID, in.Code, in.Message = request, code, message })
-}
-
-// note changes an input that was kept just now, and is not written yet.
-func (l *Log) note(id ID, change func(in *Input)) {
 	if l == nil {
 		return
 	}
@@ -164,7 +139,7 @@ func (l *Log) note(id ID, change func(in *Input)) {
 	defer l.mu.Unlock()
 	for i := len(l.inputs) - 1; i >= max(0, len(l.inputs)-lookedBack); i-- {
 		if l.inputs[i].ID == id {
-			change(&l.inputs[i].Input)
+			l.inputs[i].Unused = true
 			return
 		}
 	}
@@ -178,19 +153,10 @@ type Minute struct {
 }
 
 // Take takes all that was counted and kept, by minutes.
-func (l *Log) Take() []Minute { return l.take(func(*unwritten) bool { return true }) }
+func (l *Log) Take() []Minute { return l.TakeSettled(time.Time{}) }
 
-// TakeAnswered takes what Take does, but leaves the inputs whose error is not known yet. Of a request that was cut, or a replay,
-// none ever is: each is left once.
-func (l *Log) TakeAnswered() []Minute {
-	return l.take(func(in *unwritten) bool {
-		taken := in.Code != "" || in.left
-		in.left = true
-		return taken
-	})
-}
-
-func (l *Log) take(which func(*unwritten) bool) []Minute {
+// TakeSettled takes what Take does, but leaves the inputs of requests that came after a time: whether they are replays may not be known.
+func (l *Log) TakeSettled(after time.Time) []Minute {
 	if l == nil {
 		return nil
 	}
@@ -219,11 +185,11 @@ func (l *Log) take(which func(*unwritten) bool) []Minute {
 	inputs := l.inputs
 	l.inputs = nil
 	for i := range inputs {
-		if in := &inputs[i]; which(in) {
+		if in := inputs[i]; after.IsZero() || !in.At.After(after) {
 			m := of(in.At.Unix() / 60)
-			m.Inputs = append(m.Inputs, in.Input)
+			m.Inputs = append(m.Inputs, in)
 		} else {
-			l.inputs = append(l.inputs, *in)
+			l.inputs = append(l.inputs, in)
 		}
 	}
 	l.mu.Unlock()

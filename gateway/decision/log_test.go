@@ -106,29 +106,12 @@ func TestAFloodIsBounded(t *testing.T) {
 	if none.Keep(decision.Input{}) {
 		t.Error("no log keeps something")
 	}
-	none.Failed(decision.ID{}, "r", "POLICY_DENIED", "No.")
+	none.Answered(decision.ID{})
 	if taken := none.Take(); len(taken) != 0 {
 		t.Errorf("no log has %v", taken)
 	}
 	if counts, inputs := none.Dropped(); counts+inputs != 0 {
 		t.Error("no log drops something")
-	}
-}
-
-// TestFailuresLeaveRoomForRefusals: what failed for another cause takes half of what is kept of a second at most.
-func TestFailuresLeaveRoomForRefusals(t *testing.T) {
-	t.Parallel()
-	log := decision.NewLog()
-	kept := map[bool]int{}
-	for _, bare := range []bool{true, false} {
-		for range 200 {
-			if log.Keep(decision.Input{At: noon, Bare: bare}) {
-				kept[bare]++
-			}
-		}
-	}
-	if _, dropped := log.Dropped(); kept[true] != 50 || kept[false] != 50 || dropped != 150 {
-		t.Errorf("kept %v, and %d refusals dropped", kept, dropped)
 	}
 }
 
@@ -154,7 +137,6 @@ func BenchmarkKeepAndWrite(b *testing.B) {
 		at = at.Add(10 * time.Millisecond)
 		in.At = at
 		log.Keep(in)
-		log.Failed(in.ID, "0193f6a0-7c3e-7c3e-8c3e-0193f6a07c3e", "POLICY_DENIED", "No.")
 		if i%1000 == 999 {
 			for _, m := range log.Take() {
 				if _, err := decision.PackInputs(m.Inputs); err != nil {

@@ -10,6 +10,8 @@ import (
 const (
 	// writeEvery is how long a decision is in memory alone.
 	writeEvery = 10 * time.Second
+	// settled is after what time it is known whether a refused request is a replay.
+	settled = 5 * time.Second
 	// seriesAPart bounds a part of a minute: some hundred kilobytes.
 	seriesAPart = 8_192
 	// mostWaiting bounds what waits while nothing can be written, in parts.
@@ -66,7 +68,7 @@ func (w *Writer) Run(ctx context.Context) error {
 			w.end(ctx)
 			return nil
 		case <-write.C:
-			w.write(ctx, w.log.TakeAnswered())
+			w.write(ctx, w.log.TakeSettled(w.now().Add(-settled)))
 		case <-forget.C:
 			if err := w.storage.Forget(ctx, w.now().Add(-Kept)); err != nil && ctx.Err() == nil {
 				w.said.WarnContext(ctx, "decisions that are too old stay in the log", "error", err)

@@ -91,9 +91,6 @@ type Admitter interface {
 	// Refused names the decision of an error with which the policy refused an admitted
 	// request later.
 	Refused(ctx context.Context, ticket admission.Ticket, err error) admission.Ticket
-	// Failed notes under which id, with which code and which text a failed request was
-	// answered.
-	Failed(ticket admission.Ticket, request string, code fault.Code, message string)
 	// Release gives back the units of its quotas that a request reserved. It is
 	// called for every request that used none: a replay, or one that sent nothing.
 	Release(ctx context.Context, ticket admission.Ticket)

@@ -117,7 +117,6 @@ func (x *exchange) end(thrown any) {
 	if x.code != "OK" {
 		attrs = append(attrs, slog.String("error_code", x.code))
 		if x.ticket.DecisionID != "" { // gerbang find explains it
-			x.edge.Admitter.Failed(x.ticket, x.id, fault.Code(x.code), x.failure.Message)
 			attrs = append(attrs, slog.String("decision_id", x.ticket.DecisionID))
 		}
 	}

@@ -56,7 +56,6 @@ type house struct {
 	spend         func() (admission.Ticket, error)
 	reserve       func(admission.Ticket) (admission.Ticket, error)
 	released      []admission.Ticket
-	told          []string
 	reconsidered  []map[string]any
 	stale         bool // of keys
 	policyStale   bool
@@ -146,15 +145,6 @@ func (h *house) Refused(_ context.Context, ticket admission.Ticket, err error) a
 		ticket.DecisionID += "-refused"
 	}
 	return ticket
-}
-
-func (h *house) Failed(ticket admission.Ticket, request string, code fault.Code, message string) {
-	if message == "" {
-		message = " without a text"
-	} else {
-		message = ""
-	}
-	h.told = append(h.told, ticket.DecisionID+" "+request+" "+string(code)+message)
 }
 
 func (h *house) Release(_ context.Context, ticket admission.Ticket) {

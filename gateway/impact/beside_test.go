@@ -200,8 +200,7 @@ func (g *gate) send(r request) string {
 		refusal = fault.New(fault.InvalidRequest, "The request is invalid.")
 	}
 	if refusal != nil {
-		ticket, err := g.admission.Spend(g.Context(), r.at, id, op, refusal)
-		g.admission.Failed(ticket, "request", fault.From(err).Code, "")
+		_, err := g.admission.Spend(g.Context(), r.at, id, op, refusal)
 		return g.refused(err)
 	}
 	body := catalog.Document{}

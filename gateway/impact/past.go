@@ -91,9 +91,6 @@ func PastOf(minute time.Time, counted []decision.Counted, inputs []decision.Inpu
 		}
 	}
 	for _, in := range inputs {
-		if in.Bare {
-			continue
-		}
 		at := of(cell{in.At.Unix(), in.Merchant, in.Live, in.Operation})
 		at.inputs[in.Series] = append(at.inputs[in.Series], in)
 	}

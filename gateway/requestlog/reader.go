@@ -54,9 +54,10 @@ const (
 	partsAtOnce = 64
 	// mostReads bounds the reads for a page: what is seldom is not in most of a log.
 	mostReads = 40
-	// allParts is more than a span has.
-	allParts = 1 << 20
 )
+
+// AllParts is more parts than there are in minutes.
+const AllParts = 1 << 20
 
 // Page reads calls below a place that a filter wants, the last first, and where the next page goes on. Each call that was there when the
 // first page was read is on one page. A page may have none where there is a next one; the last has no next. Calls that can't be opened,
@@ -73,7 +74,7 @@ func (r *Reader) Page(ctx context.Context, of Owner, f Filter, from Place, oldes
 			last := parts[len(parts)-1].Span
 			if whole := slices.IndexFunc(parts, func(p Part) bool { return p.Span.Equal(last) }); whole > 0 {
 				parts = parts[:whole]
-			} else if parts, err = r.Parts(ctx, Range{Filter: f, Owner: of, Since: last, Until: last, Most: allParts}); err != nil {
+			} else if parts, err = r.Parts(ctx, Range{Filter: f, Owner: of, Since: last, Until: last, Most: AllParts}); err != nil {
 				return nil, Place{}, err
 			}
 		}

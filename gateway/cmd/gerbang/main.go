@@ -34,6 +34,7 @@ type commands struct {
 	Provider   providerCommands   `cmd:"" help:"Pause a provider for all merchants."`
 	Transfers  transfersCommands  `cmd:"" help:"Pause new transfers of a merchant, or of all."`
 	Callback   callbackCommands   `cmd:"" help:"Show callbacks, send them again, set their URL and rotate their secret."`
+	Request    requestCommands    `cmd:"" help:"Show what a merchant asked and was answered in the last seven days."`
 	Listen     listenCommand      `cmd:"" help:"Forward a merchant's test events to a server without a public address."`
 	Quota      quotaCommands      `cmd:"" help:"Show how much of its quotas a merchant has used."`
 	Ledger     ledgerCommands     `cmd:"" help:"Check the ledger, show balances and account statements, approve large credits."`

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/console/page"
 )
 
 // callbackStates are what the list of deliveries can be narrowed to.
@@ -46,7 +47,7 @@ func (c *Console) callback(r *room) error {
 	if err != nil {
 		return err
 	}
-	return r.Show("callback.html", callback.Event, map[string]any{"Room": r, "C": callback, "Body": pretty(callback.Body)})
+	return r.Show("callback.html", callback.Event, map[string]any{"Room": r, "C": callback, "Body": page.Pretty(callback.Body)})
 }
 
 func (c *Console) resend(r *room) error {

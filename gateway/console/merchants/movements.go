@@ -1,7 +1,6 @@
 package merchants
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -216,8 +215,8 @@ func (c *Console) movement(r *room) error {
 	rules, _ := movement.RulesOf(m.Kind)
 	return r.Show("movement.html", nameOf(&m), map[string]any{
 		"Refundable": left > 0,
-		"Room":       r, "M": m, "Line": adminapi.MovementLine{Status: rules.Status(m), State: string(m.Listed())}, "Name": nameOf(&m), "Whole": whole, "Request": pretty(whole.Request), "Answer": pretty(whole.Answer),
-		"Stands": pretty(stands), "List": r.Path(pathOf(m.Kind)), "ListTitle": titleOf(m.Kind),
+		"Room":       r, "M": m, "Line": adminapi.MovementLine{Status: rules.Status(m), State: string(m.Listed())}, "Name": nameOf(&m), "Whole": whole, "Request": page.Pretty(whole.Request), "Answer": page.Pretty(whole.Answer),
+		"Stands": page.Pretty(stands), "List": r.Path(pathOf(m.Kind)), "ListTitle": titleOf(m.Kind),
 		"Plays": plays, "Seconds": m.State == movement.Pending || m.State == movement.Acknowledged,
 		"Money": r.Member.Role.May(tenants.MayMoney), "History": entriesOf(whole.History),
 	})
@@ -241,18 +240,6 @@ func entriesOf(history []movement.HistoryEntry) []movement.HistoryEntry {
 		shown[i].Detail = strings.Join(parts, ", ")
 	}
 	return shown
-}
-
-// pretty is JSON for people.
-func pretty(text json.RawMessage) string {
-	if len(text) == 0 {
-		return ""
-	}
-	var out bytes.Buffer
-	if json.Indent(&out, text, "", "  ") != nil {
-		return ""
-	}
-	return out.String()
 }
 
 // overview is the first page.

@@ -47,7 +47,8 @@ var answers = []struct {
 	{`POST /admin/merchants/[^/]+/callbacks/secret`, adminapi.ChangedSecret{}},
 	{`POST /admin/merchants/[^/]+/callbacks/verify`, adminapi.VerifiedCallback{}},
 	{`GET /admin/merchants/[^/]+/requests`, adminapi.Requests{}},
-	{`GET /admin/merchants/[^/]+/refusals`, adminapi.Refusals{}},
+	{`GET /admin/merchants/[^/]+/request-log`, adminapi.RequestLog{}},
+	{`GET /admin/merchants/[^/]+/request-log/[^/]+`, adminapi.LoggedRequest{}},
 	{`GET /admin/merchants/[^/]+/find`, adminapi.FindResult{}},
 	{`GET /admin/merchants/[^/]+/movements`, adminapi.MovementList{}},
 	{`GET /admin/merchants/[^/]+/callback-figures`, adminapi.Figures{}},
@@ -152,7 +153,7 @@ func TestScriptsAreShownAsText(t *testing.T) {
 		if method != http.MethodGet || path == "/find" || strings.HasSuffix(path, ".csv") {
 			continue // they show no page
 		}
-		path = strings.NewReplacer("{$}", "", "{movement}", of.ID.String(), "{provider}", "bank", "{event}", "one", "{key}", "one", "{decision}", "one").Replace(path)
+		path = strings.NewReplacer("{$}", "", "{movement}", of.ID.String(), "{provider}", "bank", "{event}", "one", "{key}", "one", "{request}", "one").Replace(path)
 		see(method, path)
 	}
 	for _, path := range []string{"/keys", "/callbacks/secret", "/callbacks/verify"} { // what is shown once

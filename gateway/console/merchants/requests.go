@@ -1,10 +1,13 @@
 package merchants
 
 import (
+	"errors"
+	"net/http"
 	"strings"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/console/page"
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -60,49 +63,56 @@ var refusals = map[string]bool{
 	decision.DestinationAmount.String(): true, decision.DestinationCount.String(): true,
 }
 
-// requests counts what was decided on this merchant's requests in the last hour: refusals
-// with what refused them, and what was admitted by operation. Below stand single requests
-// that were refused or failed.
+// requests lists this merchant's calls. Above them stands what was refused in the last hour, and by what.
 func (c *Console) requests(r *room) error {
-	found, err := adminapi.ListRequests.Call(r.Request.Context(), r.admin, adminapi.InMode{Merchant: r.id(), Mode: string(r.Mode)})
+	calls, err := r.Calls(r.admin, r.Path("/requests"), adminapi.RequestLogFilter{Merchant: r.id(), Mode: string(r.Mode), Limit: pageOf})
 	if err != nil {
 		return err
 	}
-	rows := make([]counted, len(found.Requests))
-	for i, of := range found.Requests {
-		rows[i] = counted{of, whyOf(of.Rule, of.Reason, of.Limit)}
-	}
-	after := r.Form("after")
-	refused, err := adminapi.ListRefusals.Call(r.Request.Context(), r.admin, adminapi.RefusalFilter{Merchant: r.id(), Mode: string(r.Mode), After: after, Limit: pageOf})
-	if err != nil {
-		return err
-	}
-	next := ""
-	if refused.Next != "" {
-		next = r.Path("/requests") + query(map[string]string{"after": refused.Next})
-	}
-	return r.Show("requests.html", r.T("Requests"), map[string]any{"Room": r, "Rows": rows, "First": after == "", "Refused": refused, "Next": next})
-}
-
-// request shows what was decided on one of this merchant's requests.
-func (c *Console) request(r *room) error {
-	found, err := adminapi.FindOf.Call(r.Request.Context(), r.admin, adminapi.SearchOf{Merchant: r.id(), Mode: string(r.Mode), ID: r.Request.PathValue("decision")})
-	if err != nil {
-		return err
-	}
-	if found.Decision == nil {
-		return tenants.ErrNotFound
-	}
-	d := found.Decision
-	var reasons []string
-	for _, place := range d.Places {
-		if place.Reason != "" {
-			reasons = append(reasons, place.Reason)
+	var rows []counted
+	if calls.Filter == (adminapi.RequestLogFilter{Merchant: r.id(), Mode: string(r.Mode), Limit: pageOf}) {
+		found, err := adminapi.ListRequests.Call(r.Request.Context(), r.admin, adminapi.InMode{Merchant: r.id(), Mode: string(r.Mode)})
+		if err != nil {
+			return err
+		}
+		for _, of := range found.Requests {
+			if of.Rule != "" {
+				rows = append(rows, counted{of, whyOf(of.Rule, of.Reason, of.Limit)})
+			}
 		}
 	}
-	return r.Show("request.html", r.T("Request"), map[string]any{
-		"Room": r, "Decision": d, "Refused": d.Rule != "", "Why": whyOf(d.Rule, strings.Join(reasons, " "), d.Limit), "Movements": found.Movements,
-	})
+	return r.Show("requests.html", r.T("Requests"), map[string]any{"Room": r, "Rows": rows, "Calls": calls})
+}
+
+// request shows one of this merchant's calls, by the id of its request or its decision, and what was decided on it.
+func (c *Console) request(r *room) error {
+	ctx, id := r.Request.Context(), r.Request.PathValue("request")
+	found, err := adminapi.FindOf.Call(ctx, r.admin, adminapi.SearchOf{Merchant: r.id(), Mode: string(r.Mode), ID: id})
+	if err != nil {
+		return err
+	}
+	shown := map[string]any{"Room": r, "Decision": found.Decision, "Refused": false, "Made": found.Movements, "Movements": r.Path("/movements/")}
+	logged, err := adminapi.ShowLoggedRequest.Call(ctx, r.admin, adminapi.LoggedRequestID{Merchant: r.id(), Mode: string(r.Mode), Request: id})
+	failure, refused := errors.AsType[*adminapi.Failure](err)
+	switch {
+	case err == nil:
+		shown["Call"], shown["Asked"], shown["Answered"] = logged, page.Pretty(logged.Asked), page.Pretty(logged.Answered)
+		shown["Moment"], shown["Support"] = page.Moment(logged.At, c.config.Location), page.Support(r.id(), logged, c.config.Location)
+	case !refused || failure.Status != http.StatusNotFound:
+		return err
+	case found.Decision == nil:
+		return tenants.ErrNotFound
+	}
+	if d := found.Decision; d != nil {
+		var reasons []string
+		for _, place := range d.Places {
+			if place.Reason != "" {
+				reasons = append(reasons, place.Reason)
+			}
+		}
+		shown["Refused"], shown["Why"] = d.Rule != "", whyOf(d.Rule, strings.Join(reasons, " "), d.Limit)
+	}
+	return r.Show("request.html", r.T("Request"), shown)
 }
 
 // decided leads to the movement that a request has made, or to what was decided on one

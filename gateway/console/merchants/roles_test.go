@@ -101,7 +101,7 @@ func TestRoles(t *testing.T) {
 		if path == "/callbacks/secret" || path == "/callbacks/url" {
 			section = "receiver!"
 		}
-		for _, name := range []string{"movement", "event", "key", "provider", "person", "decision"} {
+		for _, name := range []string{"movement", "event", "key", "provider", "person", "request"} {
 			path = strings.ReplaceAll(path, "{"+name+"}", "something")
 		}
 		target := server.URL + "/" + string(one) + "/test" + strings.TrimSuffix(path, "{$}")

@@ -222,7 +222,7 @@ func (c *Console) routes() []route {
 		{"POST /refund/{movement}", tenants.MayRefund, c.refund, true},
 		{"GET /find", tenants.MayLook, c.find, false},
 		{"GET /requests", tenants.MayLook, c.requests, false},
-		{"GET /requests/{decision}", tenants.MayLook, c.request, false},
+		{"GET /requests/{request}", tenants.MayLook, c.request, false},
 		{"GET /numbers", tenants.MayLook, c.numbers, false},
 		{"GET /callbacks", tenants.MayLook, c.callbacks, false},
 		{"GET /callbacks/{event}", tenants.MayLook, c.callback, false},

