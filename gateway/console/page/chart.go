@@ -99,7 +99,7 @@ func (c Chart) greatest() float64 {
 
 // mostTicks is how many ticks an axis has, beside the one at zero, and at most so many
 // labels have space.
-const mostTicks, mostLabels = 5, 6
+const mostTicks, mostLabels = 5, 5
 
 // ticks are the round numbers of an axis from zero to at least the greatest.
 func ticks(greatest float64, whole bool) []float64 {
