@@ -55,14 +55,19 @@ func (w *Writer) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWrite)
-			defer cancel()
-			w.Write(ctx)
+			w.end(ctx)
 			return nil
 		case <-write.C:
 			w.Write(ctx)
 		}
 	}
+}
+
+// end writes what is left when a replica ends.
+func (w *Writer) end(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWrite)
+	defer cancel()
+	w.Write(ctx)
 }
 
 // Write writes all that was kept since the last time. What can't be written is tried again the next time: it counts as waiting, so that

@@ -154,14 +154,16 @@ await story(async (somebody) => {
   const { request_id: request } = await denied.json();
   await page.goto(at("/requests"));
   for (const id of [decision, request]) {
-    await until(async () => { // the log is written every ten seconds
+    await until(async () => { // the log is written every second
       await page.goto(at("/requests"));
       await page.fill("main [name=id]", id);
       await page.click("main form button");
-      await page.waitForURL((url) => !url.pathname.endsWith("/requests"));
-      return page.url().endsWith(`/requests/${decision}`);
+      await page.waitForURL((url) => url.searchParams.get("id") === id);
+      return (await page.locator("#calls tbody a").count()) === 1;
     }, () => `${id} of a refused call is not found: ${page.url()}`);
   }
+  await page.click("#calls tbody a");
+  await page.waitForURL((url) => url.pathname.endsWith(`/requests/${request}`));
   const told = await page.textContent("main");
   for (const part of ["rate default", "a second", "Used", "Room again"]) check(told.includes(part), `a refused call is explained without ${part}: ${told}`);
   await owner.seen("request");
@@ -173,11 +175,12 @@ await story(async (somebody) => {
   // A call that does not fit its schema is the newest of the list, with what was wrong.
   const wrong = await call("/payments/create", key, { merchant_id: MERCHANT, payer_email: "payer@example.com", external_id: "no-amount" });
   check(wrong.status === 400 || wrong.status === 429, `a payment without an amount is answered ${wrong.status}`);
-  await until(() => listed(wrong.body.request_id), "a call that does not fit its schema is not listed");
-  const newest = await page.textContent("#refused tbody tr");
-  check(newest.includes(wrong.body.error_code) && newest.includes(wrong.body.message), `the newest refusal is ${newest}`);
+  const row = page.locator("#calls tbody tr", { has: page.locator(`a[href$="${wrong.body.request_id}"]`) });
+  await until(async () => (await row.count()) === 1 || (await page.goto(at("/requests")), false), "a call that does not fit its schema is not listed");
+  const shown = await row.textContent();
+  check(shown.includes(wrong.body.error_code) && shown.includes(wrong.body.message), `the call is listed as ${shown}`);
   await owner.seen("requests-list");
-  await page.click("#refused tbody a");
+  await row.locator("a").click();
   await page.waitForURL(/\/requests\/.+/);
   await owner.seen("request-of-the-list");
 
