@@ -192,7 +192,7 @@ await story(async (somebody) => {
 
   // A viewer sees movements, no keys, and no other merchant's page.
   await page.goto(at("/members"));
-  await page.fill("main [name=email]", mail("viewer"));
+  await page.fill("form[action$='/members'] [name=email]", mail("viewer"));
   await page.selectOption("form[action$='/members'] [name=role]", "viewer");
   await page.click("text=Invite >> nth=-1");
   const link = await mailed("viewer", "/invitations/");

@@ -99,7 +99,7 @@ await story(async (somebody) => {
   await page.goto(own("test", "/callbacks"));
   await owner.seen("pages-callbacks-rotating");
   await page.goto(own("test", "/members"));
-  await page.fill("main [name=email]", mail("viewer"));
+  await page.fill("form[action$='/members'] [name=email]", mail("viewer"));
   await page.click("form[action$='/members'] button");
   await page.waitForSelector(".notice");
   await owner.seen("pages-invited");
