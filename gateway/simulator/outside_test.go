@@ -91,6 +91,10 @@ func (o *outside) Poll(_ context.Context, m movement.Movement, now, before, next
 	return ask(o, func(ctx context.Context) (bool, error) { return o.inner.Poll(ctx, m, now, before, next) })
 }
 
+func (o *outside) Figures(_ context.Context, l movement.Listing, spans []time.Time) (movement.Figures, error) {
+	return ask(o, func(ctx context.Context) (movement.Figures, error) { return o.inner.Figures(ctx, l, spans) })
+}
+
 func (o *outside) Miss(_ context.Context, m movement.Movement, next time.Time) (int, error) {
 	return ask(o, func(ctx context.Context) (int, error) { return o.inner.Miss(ctx, m, next) })
 }

@@ -110,7 +110,7 @@ var (
 	// spoken are the attributes that people read or hear.
 	spoken = regexp.MustCompile(`\b(?:title|alt|placeholder|aria-label|aria-description)="([^"]*)"`)
 	// names are the same in every language, and units.
-	names = regexp.MustCompile(`Gerbang|QRIS|CSV|NMID|URL|HTTP|SHA-256|Asia/Jakarta|request_id|\b(?:MB|ms|[0-9]*[smhv])\b`)
+	names = regexp.MustCompile(`Gerbang|QRIS|CSV|NMID|URL|HTTP|SHA-256|Asia/Jakarta|User-Agent|request_id|\b(?:sent|retry)\b|\b(?:MB|ms|[0-9]*[smhv])\b`)
 )
 
 // TestTemplatesSayNothingElse: what stands in a template beside its actions is no text, and all that it asks for is known.
