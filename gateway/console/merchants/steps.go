@@ -59,10 +59,18 @@ func (c *Console) steps(r *room, m adminapi.Merchant) ([]step, error) {
 	if err != nil {
 		return nil, err
 	}
-	usable := slices.IndexFunc(m.Keys, func(k adminapi.Key) bool { return k.Usable && k.Mode == string(tenants.Test) })
+	uses, err := c.deps.Records.KeyUses(ctx, r.Member.MerchantID)
+	if err != nil {
+		return nil, err
+	}
+	// The keys that a merchant begins with were shown to the operator who made it.
+	own := slices.IndexFunc(m.Keys, func(k adminapi.Key) bool {
+		return k.Usable && k.Mode == string(tenants.Test) &&
+			(k.CreatedAt.After(m.CreatedAt) || slices.ContainsFunc(uses, func(u tenants.KeyUse) bool { return string(u.KeyID) == k.KeyID }))
+	})
 	key := "…"
-	if usable >= 0 {
-		key = m.Keys[usable].KeyID
+	if own >= 0 {
+		key = m.Keys[own].Name
 	}
 	paid, err := c.hasPaid(r)
 	if err != nil {
@@ -92,12 +100,12 @@ func (c *Console) steps(r *room, m adminapi.Merchant) ([]step, error) {
 	all := []step{
 		{
 			Text: "Make a test key", How: "It is shown once. Keep it on your server.",
-			Done: usable >= 0, Path: path(tenants.Test, "/keys/new", tenants.MayKeys),
+			Done: own >= 0, Path: path(tenants.Test, "/keys/new", tenants.MayKeys),
 		},
 		{
 			Text: "Make a first payment, and pay it", How: "Open the checkout_url of the answer: the payment's control room pays it.",
 			Done: paid, Path: path(tenants.Test, "/payments", tenants.MayLook),
-			Lines: "export API=" + c.config.APIURL + " MERCHANT=" + r.id() + "\nexport KEY=sk_test_…  # " + key + "\n" + pay,
+			Lines: "export API=" + c.config.APIURL + " MERCHANT=" + r.id() + "\nexport KEY=sk_test_… # " + key + "\n" + pay,
 		},
 		{
 			Text: "Receive a callback, and verify it", How: "Rotate the callback secret to see it, set your receiver's URL, and have the gateway ask it: it must take what is signed, and refuse what is forged.",
