@@ -85,11 +85,11 @@ func (r *room) download(name string, header []string, next func() (rows [][]stri
 		r.moreTime()
 		_ = out.WriteAll(rows)
 		if !more || out.Error() != nil {
-			return nil
+			return nil //nolint:nilerr // who reads is gone
 		}
 		if rows, more, err = next(); err != nil {
 			_ = out.WriteAll([][]string{{"incomplete: " + strconv.Quote(err.Error())}})
-			return nil //nolint:nilerr // what is cut says so itself
+			return nil // what is cut says so itself
 		}
 	}
 }

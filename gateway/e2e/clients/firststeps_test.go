@@ -30,12 +30,12 @@ func TestFirstSteps(t *testing.T) {
 			t.Fatal(err)
 		}
 		if by != "go" {
-			return exec.Command(by, path) //nolint:gosec // of ours
+			return exec.Command(by, path)
 		}
-		if out, err := exec.Command("go", "build", "-o", path+".run", path).CombinedOutput(); err != nil { //nolint:gosec // of ours
+		if out, err := exec.Command("go", "build", "-o", path+".run", path).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		return exec.Command(path + ".run") //nolint:gosec // of ours
+		return exec.Command(path + ".run")
 	}
 	for ending, by := range map[string]string{"sh": "sh", "go": "go", "mjs": "node", "php": "php", "py": "python3"} {
 		t.Run(ending, func(t *testing.T) {
