@@ -240,7 +240,8 @@ func TestARevokedInvitationIsRefused(t *testing.T) {
 		t.Errorf("revoked twice: %v", err)
 	}
 	audit, err := s.store.AuditOf(t.Context(), store.AuditRange{MerchantID: s.merchant, Most: 10})
-	if err != nil || audit[0].Action != "member.uninvite" || audit[1].Action != "member.invite" {
+	// The setting's clock stands at a whole second, which may be before its merchant was made.
+	if err != nil || audit[0].Action != "member.uninvite" || !slices.ContainsFunc(audit, func(a store.Audit) bool { return a.Action == "member.invite" }) {
 		t.Errorf("audited as %+v, %v", audit, err)
 	}
 }
