@@ -3,12 +3,12 @@ package callback
 import (
 	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"net/http"
 
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // Challenge is how a receiver answered two events at once: one that is signed as every other, and
@@ -28,16 +28,13 @@ func (d *Dispatcher) Challenge(ctx context.Context, owner movement.Owner, receiv
 		return Challenge{}, err
 	}
 	message := func() Message { return Message{ID: uuid.NewString(), Sequence: 1, URL: receiver, Body: body} }
+	stranger, err := tenants.NewCallbackSecret(rand.Reader)
+	if err != nil {
+		return Challenge{}, err
+	}
 	c := Challenge{Signed: d.Send(ctx, message(), secrets)}
 	if c.Signed.Outcome == Delivered {
-		c.Forged = d.Send(ctx, message(), Secrets{Current: stranger()})
+		c.Forged = d.Send(ctx, message(), Secrets{Current: Secret(stranger.Reveal())})
 	}
 	return c, nil
-}
-
-// stranger is a secret that no merchant has.
-func stranger() Secret {
-	key := make([]byte, 2*secretMinBytes)
-	_, _ = rand.Read(key) // never fails
-	return Secret(secretPrefix + base64.StdEncoding.EncodeToString(key))
 }

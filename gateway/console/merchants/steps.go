@@ -16,8 +16,9 @@ type step struct {
 	Text, How string
 	Done      bool
 	Path      string // where it is done, "" where this person may not
+	Key       string // the name of the key whose secret the lines take; not in them, since shells read it
 	Lines     string // to paste into a shell, in the language that was chosen
-	Verify    bool   // the receiver can be asked now
+	Verify    string // where the receiver is asked, "" where it can't be
 }
 
 // code is a language in which steps are shown: how it runs a program, % in place of the file, which has its ending.
@@ -47,49 +48,60 @@ func linesOf(name string, in code) (string, error) {
 	return "cat > " + file + " <<'END'\n" + text + "END\n" + strings.ReplaceAll(run, "%", file) + "\n", nil
 }
 
-// steps are what a merchant's people do first, until all is done.
-func (c *Console) steps(r *room, m adminapi.Merchant) ([]step, error) {
+// seen is what the gateway has seen of a merchant's first hour.
+type seen struct {
+	key      string // the name of a test key of its own, "" for none
+	receiver string // of test callbacks
+	paid     bool   // a payment of test mode
+	verified bool   // by the receiver
+	live     bool   // a connection
+	owners   int
+}
+
+func (c *Console) seenOf(r *room, m adminapi.Merchant) (of seen, err error) {
 	ctx := r.Request.Context()
-	in := codeOf(r)
-	pay, err := linesOf("pay", in)
-	if err != nil {
-		return nil, err
-	}
-	receive, err := linesOf("receive", in)
-	if err != nil {
-		return nil, err
-	}
 	uses, err := c.deps.Records.KeyUses(ctx, r.Member.MerchantID)
 	if err != nil {
-		return nil, err
+		return of, err
 	}
-	// The keys that a merchant begins with were shown to the operator who made it.
-	own := slices.IndexFunc(m.Keys, func(k adminapi.Key) bool {
-		return k.Usable && k.Mode == string(tenants.Test) &&
-			(k.CreatedAt.After(m.CreatedAt) || slices.ContainsFunc(uses, func(u tenants.KeyUse) bool { return string(u.KeyID) == k.KeyID }))
-	})
-	key := "…"
-	if own >= 0 {
-		key = m.Keys[own].Name
+	for _, k := range m.Keys {
+		// The keys that a merchant begins with were shown to the operator who made it.
+		own := k.CreatedAt.After(m.CreatedAt) || slices.ContainsFunc(uses, func(u tenants.KeyUse) bool { return string(u.KeyID) == k.KeyID })
+		if own && k.Usable && k.Mode == string(tenants.Test) {
+			of.key = k.Name
+		}
 	}
-	paid, err := c.hasPaid(r)
-	if err != nil {
-		return nil, err
+	of.receiver = setupOf(m, string(tenants.Test)).URL
+	of.live = slices.ContainsFunc(m.Connections, func(of adminapi.Connection) bool { return of.Mode == string(tenants.Live) })
+	if of.paid, err = c.hasPaid(r); err != nil {
+		return of, err
 	}
-	receiver := setupOf(m, string(tenants.Test)).URL
-	verified, err := c.hasVerified(r, receiver)
-	if err != nil {
-		return nil, err
+	if of.verified, err = c.hasVerified(r, of.receiver); err != nil {
+		return of, err
 	}
 	people, err := c.deps.SignIn.Members(ctx, r.Member.MerchantID)
+	for _, p := range people {
+		if p.Role == tenants.RoleOwner {
+			of.owners++
+		}
+	}
+	return of, err
+}
+
+// steps are what a merchant's people do first, until all is done. They are of test mode where nothing else is said, whatever
+// the mode of the page.
+func (c *Console) steps(r *room, m adminapi.Merchant) ([]step, error) {
+	of, err := c.seenOf(r, m)
+	if err != nil || of.key != "" && of.paid && of.verified && of.live && of.owners > 1 {
+		return nil, err
+	}
+	pay, err := linesOf("pay", codeOf(r))
 	if err != nil {
 		return nil, err
 	}
-	owners := 0
-	for _, p := range people {
-		if p.Role == tenants.RoleOwner {
-			owners++
-		}
+	receive, err := linesOf("receive", codeOf(r))
+	if err != nil {
+		return nil, err
 	}
 	path := func(mode tenants.Mode, place string, may tenants.Permission) string {
 		if !r.Member.Role.May(may) {
@@ -97,34 +109,34 @@ func (c *Console) steps(r *room, m adminapi.Merchant) ([]step, error) {
 		}
 		return "/" + r.id() + "/" + string(mode) + place
 	}
-	all := []step{
+	verify := ""
+	if of.receiver != "" {
+		verify = path(tenants.Test, "/callbacks/verify", tenants.MayCallback)
+	}
+	return []step{
 		{
 			Text: "Make a test key", How: "It is shown once. Keep it on your server.",
-			Done: own >= 0, Path: path(tenants.Test, "/keys/new", tenants.MayKeys),
+			Done: of.key != "", Path: path(tenants.Test, "/keys/new", tenants.MayKeys),
 		},
 		{
 			Text: "Make a first payment, and pay it", How: "Open the checkout_url of the answer: the payment's control room pays it.",
-			Done: paid, Path: path(tenants.Test, "/payments", tenants.MayLook),
-			Lines: "export API=" + c.config.APIURL + " MERCHANT=" + r.id() + "\nexport KEY=sk_test_… # " + key + "\n" + pay,
+			Done: of.paid, Path: path(tenants.Test, "/payments", tenants.MayLook), Key: of.key,
+			Lines: "export API=" + c.config.APIURL + " MERCHANT=" + r.id() + " KEY=sk_test_…\n" + pay,
 		},
 		{
 			Text: "Receive a callback, and verify it", How: "Rotate the callback secret to see it, set your receiver's URL, and have the gateway ask it: it must take what is signed, and refuse what is forged.",
-			Done: verified, Path: path(tenants.Test, "/callbacks", tenants.MayCallback), Verify: receiver != "" && r.Member.Role.May(tenants.MayCallback),
+			Done: of.verified, Path: path(tenants.Test, "/callbacks", tenants.MayCallback), Verify: verify,
 			Lines: "export CALLBACK_SECRET=whsec_…\n" + receive,
 		},
 		{
 			Text: "Connect a provider in live mode", How: "With the credentials that your provider gave you. Test mode needs none.",
-			Done: slices.ContainsFunc(m.Connections, func(of adminapi.Connection) bool { return of.Mode == string(tenants.Live) }), Path: path(tenants.Live, "/connections", tenants.MayConnect),
+			Done: of.live, Path: path(tenants.Live, "/connections", tenants.MayConnect),
 		},
 		{
 			Text: "Invite a second owner", How: "Who loses the only phone loses the account.",
-			Done: owners > 1, Path: path(r.Mode, "/members", tenants.MayMembers),
+			Done: of.owners > 1, Path: path(r.Mode, "/members", tenants.MayMembers),
 		},
-	}
-	if !slices.ContainsFunc(all, func(s step) bool { return !s.Done }) {
-		return nil, nil
-	}
-	return all, nil
+	}, nil
 }
 
 // hasPaid tells whether a payment of test mode is paid.
@@ -141,7 +153,7 @@ func (c *Console) hasVerified(r *room, receiver string) (bool, error) {
 		return false, nil
 	}
 	entries, err := adminapi.ListAudit.Call(r.Request.Context(), r.admin, adminapi.AuditFilter{Merchant: r.id(), Action: adminapi.ActionVerified, Limit: pageOf})
-	return slices.ContainsFunc(entries, func(e store.Audit) bool { return strings.HasPrefix(e.Detail, "by "+receiver+",") }), err
+	return slices.ContainsFunc(entries, func(e store.Audit) bool { return e.Detail == "by "+receiver+", mode "+string(tenants.Test) }), err
 }
 
 // verifyCallback asks the receiver of callbacks whether it verifies them, and shows how it answered.
