@@ -118,7 +118,7 @@ type SentTest struct {
 const ActionVerified = "callback.verified"
 
 // VerifiedCallback tells how a receiver answered a test callback, and one that somebody else had signed. It verifies
-// signatures where it took the first with a 2xx and refused the second with a 4xx; the second is sent only after the first
+// signatures where it took the first with a 2xx and refused the second with 400, 401 or 403; the second is sent only after the first
 // was taken.
 type VerifiedCallback struct {
 	URL      string `json:"url"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"net/http"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -15,10 +16,12 @@ import (
 // one that somebody else has signed.
 type Challenge struct{ Signed, Forged Attempt }
 
-// Verifies tells whether the receiver knows them apart: that it takes the first, and refuses the
-// second by an answer of its own.
+// refusals are the answers that refuse a signature. Others, such as 404, 409 or 429, may have another reason.
+var refusals = []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden}
+
+// Verifies tells whether the receiver knows them apart: that it takes the first, and refuses the second.
 func (c Challenge) Verifies() bool {
-	return c.Signed.Outcome == Delivered && c.Forged.Status >= http.StatusBadRequest && c.Forged.Status < http.StatusInternalServerError
+	return c.Signed.Outcome == Delivered && slices.Contains(refusals, c.Forged.Status)
 }
 
 // Challenge asks a receiver whether it verifies signatures. Nothing of it is kept or sent again.

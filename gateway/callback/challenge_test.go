@@ -31,6 +31,11 @@ func TestChallenge(t *testing.T) {
 		"takes all":       {200, 200, 2, false},
 		"takes nothing":   {401, 401, 1, false},
 		"breaks":          {200, 500, 2, false},
+		"knows the body":  {200, 409, 2, false},
+		"lets one pass":   {200, 429, 2, false},
+		"is not there":    {200, 404, 2, false},
+		"says bad":        {200, 400, 2, true},
+		"says forbidden":  {200, 403, 2, true},
 		"answers nothing": {0, 0, 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -119,7 +119,7 @@ func (c *callbackVerify) Run(ctx context.Context, p *program, admin *adminapi.Cl
 	if err := p.show(found, rows...); err != nil || found.Verifies {
 		return err
 	}
-	return errors.New("the receiver does not verify signatures: it must take what is signed with a 2xx, and refuse what is forged with a 4xx")
+	return errors.New("the receiver does not verify signatures: it must take what is signed with a 2xx, and refuse what is forged with 400, 401 or 403")
 }
 
 func answered(t adminapi.Tried) string {
