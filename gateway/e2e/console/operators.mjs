@@ -137,7 +137,7 @@ await story(async (somebody) => {
     await reader.page.fill("form[action$='/suspend'] [name=reason]", "because");
     await reader.page.click("form[action$='/suspend'] button");
   }, "#problem .warning");
-  check((await reader.page.textContent("#problem")).includes("has the role read"), "somebody without the role is not told so");
+  check((await reader.page.textContent("#problem")).includes("memiliki peran read"), "somebody without the role is not told so");
   await reader.page.goto(at("/people"));
   check((await reader.page.locator("form[action^='/people']").count()) === 0, "somebody without the role is offered to invite others");
 });
