@@ -40,7 +40,7 @@ TOOLS   := deploy/tools/lint deploy/tools/generators $(MODULES)
 GOTEST := go test -vet=off -ldflags='-s -w' -timeout 25m
 
 # What gerbang version says where Go itself stamps no commit, as in a worktree.
-STAMP = -X main.linkedVersion=$(shell git describe --tags --always --dirty 2>/dev/null) -X main.linkedRevision=$(shell git rev-parse HEAD 2>/dev/null)
+STAMP = -X github.com/seed-f006e74d/gerbang/gateway/version.revision=$(shell git rev-parse HEAD 2>/dev/null)
 
 SQLC := go tool -modfile=deploy/tools/generate/go.mod sqlc
 LINT := go tool -modfile=$(CURDIR)/deploy/tools/lint/go.mod golangci-lint run

@@ -38,6 +38,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/sandbox"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/gateway/version"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk/uptime"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -346,7 +347,7 @@ func (a *App) Run(ctx context.Context) error {
 			return nil
 		})
 	}
-	a.log.InfoContext(ctx, "gateway is serving", "merchants", a.merchants.Addr().String(), "console", a.operators.Addr().String(),
+	a.log.InfoContext(ctx, "gateway is serving", "version", version.Of().String(), "merchants", a.merchants.Addr().String(), "console", a.operators.Addr().String(),
 		"engine", string(a.store.Engine()), "policy", string(a.policy.Set().Version()))
 	return group.Wait()
 }

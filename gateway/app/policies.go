@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 
 	"github.com/seed-f006e74d/gerbang/gateway/rollout"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/gateway/version"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -111,26 +111,8 @@ func (a *App) self() store.Replica {
 		host = ""
 	}
 	return store.Replica{
-		ID: a.replica, Tag: replicaNumber(a.replica), Host: host, Binary: binaryVersion(), StartedAt: a.clock.Now(),
+		ID: a.replica, Tag: replicaNumber(a.replica), Host: host, Binary: version.Of().String(), StartedAt: a.clock.Now(),
 	}
-}
-
-// binaryVersion is what the build knows of itself.
-func binaryVersion() string {
-	build, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	version := build.Main.Version
-	for _, setting := range build.Settings {
-		if setting.Key == "vcs.revision" && (version == "" || version == "(devel)") {
-			version = setting.Value
-		}
-	}
-	if version == "" {
-		return "unknown"
-	}
-	return version
 }
 
 // pluginDigests are the plugins of this replica, once they are started, with no digest
