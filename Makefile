@@ -7,6 +7,7 @@
 #   MINUTES=...     how long to torture                make torture MINUTES=60
 #   ROWS=...        rows a table to explain queries on make plans ROWS=1000000
 #   SEEDS=...       how many histories to simulate     make simulate SEEDS=10000
+#   SYSTEMS=...     what to release for             make release SYSTEMS=linux/arm64
 #   YES=1           install a missing PostgreSQL without asking
 
 # Nothing here needs a C compiler. For the race detector, which does:
@@ -31,7 +32,7 @@ MOVEMENTS ?= 1000000
 SECOND  := ./plugins/midtrans
 PLUGINS := $(filter-out $(SECOND),$(patsubst %/main.go,./%,$(wildcard plugins/*/main.go)))
 SCRIPTS := .ci/run $(wildcard deploy/tools/*/*.sh)
-MODULES := deploy/tools/dialect deploy/tools/generate deploy/tools/river
+MODULES := deploy/tools/dialect deploy/tools/generate deploy/tools/release deploy/tools/river
 TOOLS   := deploy/tools/lint deploy/tools/generators $(MODULES)
 
 # As many packages at a time as there are cores. On a busy machine a story of gateway/e2e
@@ -46,7 +47,7 @@ SQLC := go tool -modfile=deploy/tools/generate/go.mod sqlc
 LINT := go tool -modfile=$(CURDIR)/deploy/tools/lint/go.mod golangci-lint run
 
 .DEFAULT_GOAL := help
-.PHONY: help run build withdb test test-long test-times test-cockroach torture faults neighbours providers replacement policy-report simulate plans lint verify clients generate bench bench-report bench-growth
+.PHONY: help run build withdb test test-long test-times test-cockroach torture faults neighbours providers replacement policy-report simulate plans lint verify clients release generate bench bench-report bench-growth
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -134,6 +135,10 @@ verify: ## Prove that modules are tidy, SQL is portable and nothing generated is
 
 clients: ## Build the merchants' clients in Go, TypeScript, PHP and Python, and pack them into dist/
 	go run ./sdk/merchant/pack dist
+
+# It builds HEAD, not the files that lie about, for each of SYSTEMS.
+release: ## Build the archives of a release, the lists of modules in them and SHA256SUMS into dist/release
+	go -C deploy/tools/release run . -root $(CURDIR) -out dist/release $(SYSTEMS)
 
 generate: ## Write generated code anew: protobuf, queries, documents
 	go -C deploy/tools/generate run . -root $(CURDIR) sdk/pluginpb/provider.proto
