@@ -178,15 +178,23 @@ func LoadConfig(path string, getenv func(string) string) (Config, error) {
 		return Config{}, fmt.Errorf("config %s: policy_dir: policies are versions in the database: take it out, and gerbang policy push DIR --message WHY --activate. "+
 			"Where the database has no version yet, name the directory first_policy_dir: the first start begins with it", path)
 	}
-	config := Defaults()
-	if err := k.UnmarshalWithConf("", &config, koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
-		ErrorUnused: true, Result: &config, TagName: "koanf", WeaklyTypedInput: true, ZeroFields: true,
+	config, read := Defaults(), mapstructure.Metadata{}
+	err := k.UnmarshalWithConf("", &config, koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
+		Metadata: &read, Result: &config, TagName: "koanf", WeaklyTypedInput: true, ZeroFields: true,
 		MatchName:  func(key, field string) bool { return key == field }, // not in another case
-		DecodeHook: mapstructure.ComposeDecodeHookFunc(mapstructure.StringToTimeDurationHookFunc(), textIsText),
-	}}); err != nil {
+		DecodeHook: mapstructure.ComposeDecodeHookFunc(durationHasUnit, textIsText),
+	}})
+	if len(read.Unused) > 0 {
+		err = errors.Join(unknown(path, read.Unused), err)
+	}
+	if err != nil {
 		return Config{}, fmt.Errorf("config %s: %w", path, err)
 	}
-	config.resolve(filepath.Dir(path))
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return Config{}, fmt.Errorf("config %s: %w", path, err)
+	}
+	config.resolve(filepath.Dir(absolute))
 	if config.KeysetEnv != "" {
 		config.keysetText = tenants.NewSecret(getenv(config.KeysetEnv))
 	}
