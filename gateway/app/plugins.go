@@ -22,10 +22,8 @@ import (
 func (a *App) startPlugins(ctx context.Context) error {
 	specs := make([]host.Spec, len(a.config.Plugins))
 	for i, p := range a.config.Plugins {
-		specs[i] = host.Spec{
-			Name: p.Name, Path: p.Path, SHA256: p.SHA256, ManifestDigest: p.ManifestDigest, Manifest: a.keptManifest(ctx, p),
-			Ports: p.Ports, Read: p.Read, Memory: p.MemoryMB << 20, User: p.User,
-		}
+		specs[i] = p.spec()
+		specs[i].Manifest = a.keptManifest(ctx, p)
 	}
 	var err error
 	a.approvals, specs, err = approval.Open(ctx, approval.Dependencies{
@@ -44,6 +42,12 @@ func (a *App) startPlugins(ctx context.Context) error {
 		err = a.host.Down()
 	}
 	return err
+}
+
+func (p PluginConfig) spec() host.Spec {
+	return host.Spec{
+		Name: p.Name, Path: p.Path, SHA256: p.SHA256, ManifestDigest: p.ManifestDigest, Ports: p.Ports, Read: p.Read, Memory: p.MemoryMB << 20, User: p.User,
+	}
 }
 
 // offered is the error of manifests that can't be offered together.

@@ -1,12 +1,14 @@
 package mail
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	netmail "net/mail"
+	"strconv"
 	"strings"
 	"time"
 
@@ -51,6 +53,12 @@ func (c Config) way() (option smtp.Option, port int, err error) {
 		return smtp.WithTLSPolicy(smtp.NoTLS), portNoTLS, nil
 	}
 	return nil, 0, fmt.Errorf("tls: must be one of %s, %s, %s", StartTLS, Implicit, NoTLS)
+}
+
+// Address is where the server is asked, host:port.
+func (c Config) Address() string {
+	_, port, _ := c.way() // Check has refused another way
+	return net.JoinHostPort(c.Host, strconv.Itoa(cmp.Or(c.Port, port)))
 }
 
 // Check says what is wrong with a configuration, all at once.

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -63,6 +66,23 @@ func connect(ctx context.Context, url string, options Options) (p pools, err err
 		}
 	}
 	return p, nil
+}
+
+// InClear names the first server to which a URL leads without TLS, or may where the server has none, "" for none. A socket and this machine
+// itself need none. What is no URL leads nowhere.
+func InClear(url string) (server string) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return ""
+	}
+	ways := []*pgconn.FallbackConfig{{Host: config.Host, Port: config.Port, TLSConfig: config.TLSConfig}}
+	for _, way := range append(ways, config.Fallbacks...) {
+		ip, _ := netip.ParseAddr(way.Host) // a name is no loopback address
+		if way.TLSConfig == nil && !strings.HasPrefix(way.Host, "/") && !ip.IsLoopback() && way.Host != "localhost" {
+			return net.JoinHostPort(way.Host, strconv.Itoa(int(way.Port)))
+		}
+	}
+	return ""
 }
 
 // attempts are a pool's to connect. A server that is starting or full answers each at once

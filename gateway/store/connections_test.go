@@ -55,3 +55,24 @@ func TestAServerThatTakesNoConnectionsIsNotFlooded(t *testing.T) {
 	}
 	group.Wait()
 }
+
+func TestInClear(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"postgres://gerbang@db.example.com/gerbang":                           "db.example.com:5432",
+		"postgres://db.example.com/gerbang?sslmode=prefer":                    "db.example.com:5432",
+		"postgres://db.example.com/gerbang?sslmode=disable":                   "db.example.com:5432",
+		"postgres://db.example.com/gerbang?sslmode=require":                   "",
+		"postgres://db.example.com/gerbang?sslmode=verify-full":               "",
+		"postgres://127.0.0.1/gerbang":                                        "",
+		"postgres://localhost/gerbang":                                        "",
+		"postgres:///gerbang?host=/var/run/postgresql":                        "",
+		"postgres://127.0.0.1:1,db.example.com:26257/gerbang?sslmode=disable": "db.example.com:26257",
+		"host=db.example.com dbname=gerbang sslmode=allow":                    "db.example.com:5432",
+		"this is none": "",
+	} {
+		if got := store.InClear(url); got != want {
+			t.Errorf("%s leads to %q in clear, want %q", url, got, want)
+		}
+	}
+}

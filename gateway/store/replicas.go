@@ -77,17 +77,27 @@ func (s *Store) see(ctx context.Context, replica uuid.UUID, now time.Time) error
 // Schema tells what is wrong with a database's schema, "" where this version of the
 // gateway knows it.
 func (s *Store) Schema(ctx context.Context) (problem string, cause error) {
-	var version int64
-	err := s.pool.QueryRow(ctx, "SELECT version_id FROM goose_db_version WHERE is_applied ORDER BY version_id DESC LIMIT 1").Scan(&version)
-	pgErr, refused := errors.AsType[*pgconn.PgError](err)
+	version, err := s.SchemaVersion(ctx)
 	switch {
-	case refused && pgErr.Code == undefinedTable, errors.Is(err, pgx.ErrNoRows):
-		return "has no tables of a gateway", nil
 	case err != nil:
 		return "does not answer", err
+	case version == 0:
+		return "has no tables of a gateway", nil
 	}
 	return knows(version), nil
 }
+
+// SchemaVersion is the newest migration of a database, 0 for one without tables of a gateway.
+func (s *Store) SchemaVersion(ctx context.Context) (version int64, err error) {
+	err = s.pool.QueryRow(ctx, "SELECT version_id FROM goose_db_version WHERE is_applied ORDER BY version_id DESC LIMIT 1").Scan(&version)
+	if pgErr, refused := errors.AsType[*pgconn.PgError](err); refused && pgErr.Code == undefinedTable || errors.Is(err, pgx.ErrNoRows) {
+		return 0, nil
+	}
+	return version, err
+}
+
+// NewestSchema is the version that [Migrate] leads to.
+func NewestSchema() int64 { return newest }
 
 // liveFor is how long after its last trace a gateway is taken to run.
 const liveFor = 30 * time.Second

@@ -23,6 +23,9 @@ type commands struct {
 	JSON    bool `name:"json" help:"Print JSON instead of text: the result on standard output, an error as the last line of standard error."`
 	Verbose bool `short:"v" help:"Log more."`
 
+	Init       initCommand        `cmd:"" help:"Write a configuration with its keyset, an operator's token and the plugins that came with this program."`
+	Check      checkCommand       `cmd:"" help:"Judge a configuration, and all that a start with it needs, before the start."`
+	Doctor     doctorCommand      `cmd:"" help:"Ask a running gateway how it is, and say what to do about it."`
 	Serve      serveCommand       `cmd:"" help:"Run a gateway from a configuration file."`
 	Dev        devCommand         `cmd:"" help:"Run a gateway with a database and simulated providers on this machine."`
 	Migrate    migrateCommand     `cmd:"" help:"Create or update a database's tables."`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -80,27 +81,38 @@ func (c *pluginDigest) Run(ctx context.Context, p *program) error {
 	if name == "" {
 		name = filepath.Base(c.File)
 	}
-	sum, err := host.SHA256File(c.File)
+	approval, err := pin(ctx, p.logger(), host.Spec{Name: name, Path: c.File, Read: c.Read})
 	if err != nil {
 		return err
 	}
-	spec := host.Spec{Name: name, Path: c.File, SHA256: sum, Read: c.Read}
-	started, err := host.Start(ctx, host.Config{Specs: []host.Spec{spec}, Log: p.logger()})
-	if err != nil {
-		return err
-	}
-	status := started.Status()[0]
-	if err := errors.Join(started.Down(), started.Close(context.WithoutCancel(ctx))); err != nil {
-		return err
-	}
-	approval := struct {
-		Name           string `json:"name"`
-		Version        string `json:"version"`
-		Path           string `json:"path"`
-		SHA256         string `json:"sha256"`
-		ManifestDigest string `json:"manifest_digest"`
-	}{status.Provider, status.Version, c.File, status.SHA256, status.Digest}
 	return p.show(approval,
 		[]string{"name:", approval.Name}, []string{"version:", approval.Version}, []string{"path:", approval.Path},
 		[]string{"sha256:", approval.SHA256}, []string{"manifest_digest:", approval.ManifestDigest})
+}
+
+// pinned is a plugin as a configuration approves it.
+type pinned struct {
+	Name           string `json:"name"`
+	Version        string `json:"version"`
+	Path           string `json:"path"`
+	SHA256         string `json:"sha256"`
+	ManifestDigest string `json:"manifest_digest"`
+}
+
+// pin starts a plugin, pinned to what its file is now, and asks what it declares.
+func pin(ctx context.Context, log *slog.Logger, spec host.Spec) (pinned, error) {
+	sum, err := host.SHA256File(spec.Path)
+	if err != nil {
+		return pinned{}, err
+	}
+	spec.SHA256 = sum
+	started, err := host.Start(ctx, host.Config{Specs: []host.Spec{spec}, Log: log})
+	if err != nil {
+		return pinned{}, err
+	}
+	status := started.Status()[0]
+	if err := errors.Join(started.Down(), started.Close(context.WithoutCancel(ctx))); err != nil {
+		return pinned{}, err
+	}
+	return pinned{status.Provider, status.Version, spec.Path, status.SHA256, status.Digest}, nil
 }

@@ -55,6 +55,14 @@ func (p *program) logger() *slog.Logger {
 	return slog.New(slog.NewJSONHandler(p.err, &slog.HandlerOptions{Level: level}))
 }
 
+// whenVerbose logs only where more is asked for: what matters is in the result.
+func (p *program) whenVerbose() *slog.Logger {
+	if p.verbose {
+		return p.logger()
+	}
+	return slog.New(slog.DiscardHandler)
+}
+
 // requestLogger is a logger for who writes a line for each request. Flush must be called at the end.
 func (p *program) requestLogger() (log *slog.Logger, flush func()) {
 	if p.errTerminal { // somebody watches
