@@ -161,3 +161,20 @@ func newKeysetFile(t *testing.T) string {
 	}
 	return path
 }
+
+func TestPrivate(t *testing.T) {
+	t.Parallel()
+	const me, root = 7, 0
+	for _, c := range []struct {
+		mode  fs.FileMode
+		owner int
+		want  bool
+	}{
+		{0o600, me, true}, {0o400, me, true}, {0o440, me, false}, {0o604, me, false},
+		{0o440, root, true}, {0o640, root, true}, {0o660, root, false}, {0o444, root, false}, {0o450, root, false},
+	} {
+		if got := private(c.mode, c.owner, me); got != c.want {
+			t.Errorf("%v of user %d is private: %v", c.mode, c.owner, got)
+		}
+	}
+}

@@ -100,6 +100,20 @@ func takeAfter(f *os.File, like fs.FileInfo) error {
 	return f.Chmod(like.Mode().Perm())
 }
 
+// private reports whether a file's mode leaves nothing to others than its owner. Where that is not who reads it, as for what an
+// orchestrator lays before a gateway, the group may read.
+func private(mode fs.FileMode, owner, reader int) bool {
+	return mode&0o077 == 0 || owner != reader && mode&0o037 == 0
+}
+
+// ownerOf is the user that a file belongs to, -1 where none is known.
+func ownerOf(info fs.FileInfo) int {
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(owner.Uid)
+	}
+	return -1
+}
+
 // syncDir makes a new name survive a crash: what is sealed with a keyset soon stands in a database that does.
 func syncDir(path string) error {
 	dir, err := os.Open(path)
@@ -124,7 +138,7 @@ func lockDir(path string) (unlock func(), err error) {
 	return func() { _ = dir.Close() }, nil
 }
 
-// readKeysetFile refuses a file that others than its owner can access (errKeysetMode).
+// readKeysetFile refuses a file that is not private (errKeysetMode).
 func readKeysetFile(path string) ([]byte, fs.FileInfo, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -135,7 +149,7 @@ func readKeysetFile(path string) ([]byte, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("tenants: open keyset: %w", err)
 	}
-	if info.Mode().Perm()&0o077 != 0 {
+	if !private(info.Mode().Perm(), ownerOf(info), os.Geteuid()) {
 		return nil, nil, fmt.Errorf("%w: %s has mode %#o", errKeysetMode, path, info.Mode().Perm())
 	}
 	document, err := io.ReadAll(io.LimitReader(f, keysetMaxBytes))
