@@ -31,6 +31,7 @@ type initCommand struct {
 	OperatorsConsoleURL string `name:"operators-console-url" placeholder:"URL" help:"How operators will reach their pages, which are served on the console's listener."`
 	MerchantsConsoleURL string `name:"merchants-console-url" placeholder:"URL" help:"How merchants' people will reach their console; none unless given."`
 	Listen              string `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Merchants' listener (${default})."`
+	Console             string `default:"127.0.0.1:8081" placeholder:"HOST:PORT" help:"Operators' listener (${default})."`
 	MerchantsConsole    string `name:"merchants-console" default:"127.0.0.1:8082" placeholder:"HOST:PORT" help:"Listener of the merchants' console (${default})."`
 	From                string `placeholder:"DIR" help:"Directory of the plugins' binaries; plugins beside this program unless given."`
 }
@@ -78,7 +79,7 @@ func (c *initCommand) Run(ctx context.Context, p *program) error {
 		[]string{"  gerbang check --config " + config},
 		[]string{"  gerbang serve --config " + config},
 		[]string{"  export GERBANG_ADMIN_TOKEN=$(cat " + filepath.Join(c.Dir, "secrets/operator-admin.token") + ")"},
-		[]string{"  gerbang merchant create --name NAME"})
+		[]string{"  gerbang merchant create NAME"})
 }
 
 // plugins copies each binary to where approved ones run from, and pins it.

@@ -368,3 +368,12 @@ func startSimulator(t testing.TB, plugin string, flags ...string) simulator {
 	t.Cleanup(door.Close)
 	return simulator{port: target.Port(), dir: dir, door: door.URL}
 }
+
+// LaunchAs starts `gerbang serve` with a configuration that a test has made, and the token of an operator in it.
+func LaunchAs(t testing.TB, config, token string) *Program {
+	t.Helper()
+	takeSlot(t)
+	p := &Program{Data: filepath.Dir(config), Document: Document{AdminToken: token}}
+	p.begin(t, "serve", "--config", config)
+	return p
+}
