@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -66,33 +68,87 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) error {
 	return nil
 }
 
-// refuseUnreleased refuses a database that holds versions from before the baseline.
+// refuseUnreleased refuses a database from before the first release: with versions from before the baseline, or without one that every
+// release before its newest has.
 func refuseUnreleased(ctx context.Context, db *sql.DB) error {
-	var version int64
-	err := db.QueryRowContext(ctx, "SELECT version_id FROM goose_db_version WHERE version_id > 0 AND version_id < $1 ORDER BY version_id DESC LIMIT 1",
-		baseline).Scan(&version)
-	pgErr, refused := errors.AsType[*pgconn.PgError](err)
-	switch {
-	case err == nil:
-		return fmt.Errorf("the database holds version %d of a schema that was never released, and no migration leads from it to version %d: "+
-			"use an empty database, and drop this one once nothing in it is needed", version, baseline)
-	case errors.Is(err, sql.ErrNoRows), refused && pgErr.Code == undefinedTable:
+	rows, err := db.QueryContext(ctx, "SELECT DISTINCT version_id FROM goose_db_version WHERE version_id > 0 ORDER BY version_id")
+	if pgErr, refused := errors.AsType[*pgconn.PgError](err); refused && pgErr.Code == undefinedTable {
 		return nil
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var has []int64
+	for rows.Next() {
+		var version int64
+		if err := rows.Scan(&version); err != nil {
+			return err
+		}
+		has = append(has, version)
+	}
+	if err := rows.Err(); err != nil || len(has) == 0 {
+		return err
+	}
+	const instead = "no migration leads from it to version %d: use an empty database, and drop this one once nothing in it is needed"
+	if has[0] < baseline {
+		return fmt.Errorf("the database holds version %d of a schema that was never released, and "+instead, has[0], baseline)
+	}
+	for _, version := range versions() {
+		if version < has[len(has)-1] && !slices.Contains(has, version) {
+			return fmt.Errorf("the database has the schema %d without %d, as no release has, and "+instead, has[len(has)-1], version, newest)
+		}
+	}
+	return nil
 }
 
 // undefinedTable is the code of a database that nobody has migrated yet.
 const undefinedTable = "42P01"
 
-// MigrationsDigest names the set of migrations, for caches of migrated
-// databases.
-func MigrationsDigest() string {
+// MigrationsDigest names the set of migrations, for caches of migrated databases.
+func MigrationsDigest() string { return MigrationsUpTo(newest) }
+
+// MigrationsUpTo names the migrations up to a version with all that is in them.
+func MigrationsUpTo(version int64) string {
 	hash := sha256.New()
-	names, _ := fs.Glob(migrations, "migrations/*.sql")
-	for _, name := range names {
-		content, _ := migrations.ReadFile(name)
-		fmt.Fprintf(hash, "%s\n%s\n", name, content)
+	for _, name := range migrationNames() {
+		if versionOf(name) <= version {
+			content, _ := migrations.ReadFile(name) // it is embedded
+			fmt.Fprintf(hash, "%s\n%s\n", name, content)
+		}
 	}
 	return hex.EncodeToString(hash.Sum(nil))[:16]
 }
+
+// migrationNames are the files' names, the oldest first.
+func migrationNames() []string {
+	names, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil || len(names) == 0 {
+		panic(errors.New("store: there are no migrations")) // they are embedded
+	}
+	return names
+}
+
+// versionOf is the number in the name of a migration's file.
+func versionOf(name string) int64 {
+	const prefix, digits = len("migrations/"), 5
+	version, err := strconv.ParseInt(name[prefix:prefix+digits], 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return version
+}
+
+// versions are those of the migrations, the oldest first.
+func versions() (all []int64) {
+	for _, name := range migrationNames() {
+		all = append(all, versionOf(name))
+	}
+	return all
+}
+
+// newest is the version that [Migrate] leads to.
+var newest = slices.Max(versions())
+
+// NewestSchema is the version that [Migrate] leads to.
+func NewestSchema() int64 { return newest }

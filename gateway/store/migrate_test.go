@@ -24,6 +24,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/queue"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/gateway/tier"
+	"github.com/seed-f006e74d/gerbang/gateway/version"
 )
 
 func TestMigrateAtOnce(t *testing.T) {
@@ -81,18 +82,35 @@ func TestMigrateGoesOn(t *testing.T) {
 // is, and says what to do.
 func TestMigrateRefusesWhatWasNeverReleased(t *testing.T) {
 	t.Parallel()
-	for _, versions := range tier.Sample(t, [][]int{{1}, {100}, {100, 101, 490}, {100, 499}}, 2) {
+	for _, versions := range tier.Sample(t, [][]int{{1}, {100}, {100, 101, 490}, {100, 499}, {500, 502}}, 2) {
 		url := dbtest.New(t, "", nil)
 		former(t, url, versions)
 		before := everyTable(t, url)
 		err := migrate(t.Context(), url)
-		want := fmt.Sprintf("the database holds version %d of a schema that was never released", versions[len(versions)-1])
+		want := fmt.Sprintf("the database holds version %d of a schema that was never released", versions[0])
+		if versions[0] >= 500 {
+			want = "the database has the schema 502 without 501, as no release has"
+		}
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "use an empty database") {
 			t.Errorf("%v: %v", versions, err)
 		}
 		if after := everyTable(t, url); !slices.Equal(before, after) || len(after) != len(versions)+1 {
 			t.Errorf("%v: it has %v, and had %v", versions, after, before)
 		}
+	}
+}
+
+// TestReleasedMigrationsStay: what a release has brought to a database is neither changed nor joined by another one below it, or the
+// database could not be upgraded.
+func TestReleasedMigrationsStay(t *testing.T) {
+	t.Parallel()
+	for _, r := range version.Releases() {
+		if got := store.MigrationsUpTo(r.Schema); got != r.Migrations {
+			t.Errorf("the migrations up to %d of release %s are %s now and were %s: number new ones from %d on", r.Schema, r.Version, got, r.Migrations, store.NewestSchema()+1)
+		}
+	}
+	if store.MigrationsUpTo(500) == store.MigrationsUpTo(501) || store.MigrationsUpTo(store.NewestSchema()) != store.MigrationsDigest() {
+		t.Error("the digest is not of all migrations")
 	}
 }
 

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -95,9 +93,6 @@ func (s *Store) SchemaVersion(ctx context.Context) (version int64, err error) {
 	}
 	return version, err
 }
-
-// NewestSchema is the version that [Migrate] leads to.
-func NewestSchema() int64 { return newest }
 
 // liveFor is how long after its last trace a gateway is taken to run.
 const liveFor = 30 * time.Second
@@ -202,19 +197,3 @@ func knows(version int64) (problem string) {
 
 // beyond is the first schema after the newest that this version does not work on.
 func beyond() int64 { return newest - newest%schemas + schemas }
-
-// newest is the version that [Migrate] leads to.
-var newest = newestMigration()
-
-func newestMigration() int64 {
-	names, err := fs.Glob(migrations, "migrations/*.sql")
-	if err != nil || len(names) == 0 {
-		panic(errors.New("store: there are no migrations")) // they are embedded
-	}
-	const prefix, digits = len("migrations/"), 5
-	version, err := strconv.ParseInt(names[len(names)-1][prefix:prefix+digits], 10, 64)
-	if err != nil {
-		panic(err)
-	}
-	return version
-}

@@ -4,7 +4,8 @@ package version
 
 import (
 	"cmp"
-	_ "embed" // of the number
+	_ "embed" // of number and releases
+	"fmt"
 	"runtime/debug"
 	"strings"
 
@@ -64,4 +65,30 @@ func (b Build) String() string {
 		text += "." + dirty
 	}
 	return text
+}
+
+//go:embed releases
+var releases string
+
+// Release is what was released once.
+type Release struct {
+	Version    string
+	Commit     string
+	Schema     int64  // the newest migration
+	Migrations string // the digest of all up to it
+}
+
+// Releases are all of them, the oldest first.
+func Releases() (all []Release) {
+	for line := range strings.Lines(releases) {
+		var r Release
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		if _, err := fmt.Sscan(line, &r.Version, &r.Commit, &r.Schema, &r.Migrations); err != nil {
+			panic(fmt.Errorf("version: releases: %q: %w", line, err)) // it is embedded
+		}
+		all = append(all, r)
+	}
+	return all
 }

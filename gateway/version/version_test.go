@@ -25,3 +25,14 @@ func TestOf(t *testing.T) {
 		t.Errorf("the number is %q, the version of a test %q", Number(), Of().Version)
 	}
 }
+
+func TestReleases(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{Number(): true} // what is made next
+	for _, r := range Releases() {
+		if seen[r.Version] || len(r.Commit) != 40 || len(r.Migrations) != 16 {
+			t.Errorf("the release %+v", r)
+		}
+		seen[r.Version] = true
+	}
+}

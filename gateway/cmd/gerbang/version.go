@@ -1,10 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/gateway/version"
 )
 
@@ -26,6 +28,10 @@ type versionCommand struct{}
 
 // Run prints what the build knows of itself.
 func (*versionCommand) Run(p *program) error {
-	b := version.Of()
-	return p.show(b, []string{"gerbang", b.Version, dash(b.Revision), b.Go, "interface " + strconv.Itoa(b.Interface)})
+	all := struct {
+		version.Build
+		Schema     int64  `json:"schema"`     // that it makes of a database
+		Migrations string `json:"migrations"` // names all that lead there
+	}{version.Of(), store.NewestSchema(), store.MigrationsDigest()}
+	return p.show(all, []string{"gerbang", all.Version, dash(all.Revision), all.Go, "interface " + strconv.Itoa(all.Interface), fmt.Sprintf("schema %d", all.Schema)})
 }
