@@ -377,3 +377,8 @@ func LaunchAs(t testing.TB, config, token string) *Program {
 	p.begin(t, "serve", "--config", config)
 	return p
 }
+
+// InFront is a merchant who asks whichever replica is next.
+func (d *Deployment) InFront(s Shop) Shop {
+	return Shop{&Program{Document: Document{APIURL: d.front.url, SandboxURL: d.SandboxURL}}, s.MerchantID, s.Key}
+}
