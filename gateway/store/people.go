@@ -276,7 +276,7 @@ func (s *Store) NoteRefusal(ctx context.Context, p tenants.Person, why string, t
 // Invite stores an invitation, in place of an earlier one of the same address.
 func (s *Store) Invite(ctx context.Context, i tenants.Invitation, now time.Time, mails ...movement.Mail) error {
 	audit := Audit{Operator: i.By, Action: "member.invite", Detail: fmt.Sprintf("%s as %s", i.Email, i.Role), At: now}
-	return s.people(ctx, "invite", audit, i.MerchantID, func(q *dbsqlc.Queries) error {
+	return s.people(ctx, "invite", audit, i.MerchantID, func(_ pgx.Tx, q *dbsqlc.Queries) error {
 		if _, err := q.MerchantByID(ctx, string(i.MerchantID)); err != nil {
 			return err
 		}
@@ -311,7 +311,7 @@ func (s *Store) InvitationsOf(ctx context.Context, id tenants.MerchantID, now ti
 // RevokeInvitation ends the invitation of an address.
 func (s *Store) RevokeInvitation(ctx context.Context, by string, id tenants.MerchantID, email string, now time.Time) error {
 	audit := Audit{Operator: by, Action: "member.uninvite", Detail: email, At: now}
-	return s.people(ctx, "revoke invitation", audit, id, func(q *dbsqlc.Queries) error {
+	return s.people(ctx, "revoke invitation", audit, id, func(_ pgx.Tx, q *dbsqlc.Queries) error {
 		return found(q.RevokeInvitations(ctx, dbsqlc.RevokeInvitationsParams{MerchantID: string(id), Email: email}))
 	})
 }
@@ -348,7 +348,7 @@ func (s *Store) accept(ctx context.Context, hash tenants.Hash, id uuid.UUID, nam
 		return i, err
 	}
 	audit := Audit{Operator: name, Action: "member.join", Detail: fmt.Sprintf("as %s, invited by %s", i.Role, i.By), At: now}
-	err = s.people(ctx, "accept invitation", audit, i.MerchantID, func(q *dbsqlc.Queries) error {
+	err = s.people(ctx, "accept invitation", audit, i.MerchantID, func(_ pgx.Tx, q *dbsqlc.Queries) error {
 		if _, err := q.TakeInvitation(ctx, hash[:]); err != nil {
 			return err
 		}
@@ -416,7 +416,7 @@ func (s *Store) RemoveMember(ctx context.Context, by string, m tenants.Member, n
 
 // demote changes what somebody is, unless nobody would be left who invites others.
 func (s *Store) demote(ctx context.Context, what string, audit Audit, m tenants.Member, change func(*dbsqlc.Queries) (int64, error)) error {
-	return s.people(ctx, what, audit, m.MerchantID, func(q *dbsqlc.Queries) error {
+	return s.people(ctx, what, audit, m.MerchantID, func(tx pgx.Tx, q *dbsqlc.Queries) error {
 		if err := found(change(q)); err != nil {
 			return err
 		}
@@ -427,10 +427,13 @@ func (s *Store) demote(ctx context.Context, what string, audit Audit, m tenants.
 		if !slices.ContainsFunc(left, func(row dbsqlc.MembersOfRow) bool { return tenants.Invites(m.MerchantID, tenants.Role(row.Role)) }) {
 			return tenants.ErrLastOwner
 		}
-		if err := q.WithdrawInvitations(ctx, dbsqlc.WithdrawInvitationsParams{MerchantID: string(m.MerchantID), Email: m.Email}); err != nil {
+		if err := q.EndSessions(ctx, m.PersonID); err != nil {
 			return err
 		}
-		return q.EndSessions(ctx, m.PersonID)
+		if err := uninvite(ctx, tx, audit, m.MerchantID, m.Email, m.Email); err != nil || m.MerchantID != tenants.Platform {
+			return err
+		}
+		return uninvite(ctx, tx, audit, everywhere, "", m.Email) // an operator may invite to every merchant
 	})
 }
 
@@ -442,14 +445,14 @@ func (s *Store) RemovePerson(ctx context.Context, by, email string, now time.Tim
 		return err
 	}
 	audit := Audit{Operator: by, Action: "person.remove", Detail: email, At: now}
-	return s.people(ctx, "remove person", audit, tenants.Platform, func(q *dbsqlc.Queries) error {
+	return s.people(ctx, "remove person", audit, tenants.Platform, func(tx pgx.Tx, q *dbsqlc.Queries) error {
 		if err := q.DeleteRecoveryCodes(ctx, person.ID); err != nil {
 			return err
 		}
 		if err := q.DeleteMemberships(ctx, person.ID); err != nil {
 			return err
 		}
-		if err := q.WithdrawAllInvitations(ctx, person.Email); err != nil {
+		if err := uninvite(ctx, tx, audit, everywhere, person.Email, person.Email); err != nil {
 			return err
 		}
 		if err := q.DeleteResets(ctx, person.ID); err != nil {
@@ -459,9 +462,25 @@ func (s *Store) RemovePerson(ctx context.Context, by, email string, now time.Tim
 	})
 }
 
+// everywhere is no merchant: it stands for all of them and the platform.
+const everywhere tenants.MerchantID = ""
+
+// uninvite ends the invitations to an address and those that somebody has made, at a merchant
+// or everywhere, and audits each at its merchant.
+func uninvite(ctx context.Context, tx pgx.Tx, because Audit, at tenants.MerchantID, email, by string) error {
+	rows, err := dbsqlc.New(tx).WithdrawInvitations(ctx, dbsqlc.WithdrawInvitationsParams{MerchantID: string(at), Email: email, InvitedBy: by})
+	for _, row := range rows {
+		audit := Audit{Operator: because.Operator, Action: "member.uninvite", Detail: row.Email + ", with the rights of who invited or was invited", At: because.At}
+		if err == nil {
+			err = audited(ctx, tx, auditing(ctx, audit, movement.Owner{MerchantID: row.MerchantID}))
+		}
+	}
+	return err
+}
+
 // people administers who may do what at a merchant, or at the platform.
-func (s *Store) people(ctx context.Context, what string, audit Audit, id tenants.MerchantID, change func(*dbsqlc.Queries) error, mails ...movement.Mail) error {
-	err := s.administer(ctx, what, audit, id, change, mails...)
+func (s *Store) people(ctx context.Context, what string, audit Audit, id tenants.MerchantID, change func(pgx.Tx, *dbsqlc.Queries) error, mails ...movement.Mail) error {
+	err := s.administerTx(ctx, what, audit, id, change, mails...)
 	if errors.Is(err, ErrNotFound) {
 		return tenants.ErrNotFound
 	}

@@ -99,7 +99,12 @@ func (s *setting) shop(t *testing.T) tenants.MerchantID {
 // recovery codes.
 func (s *setting) newcomer(t *testing.T, email string, role tenants.Role) (tenants.Person, string, []string) {
 	t.Helper()
-	link, _, err := s.signin.Invite(t.Context(), "test", s.merchant, role, email)
+	return s.newcomerAt(t, s.merchant, email, role)
+}
+
+func (s *setting) newcomerAt(t *testing.T, at tenants.MerchantID, email string, role tenants.Role) (tenants.Person, string, []string) {
+	t.Helper()
+	link, _, err := s.signin.Invite(t.Context(), "test", at, role, email)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -506,6 +511,58 @@ type recorded struct {
 func (r *recorded) CommitCtx(ctx context.Context, token string, content []byte, until time.Time) error {
 	r.content = content
 	return r.SessionStore.CommitCtx(ctx, token, content, until)
+}
+
+// TestInvitationsEndWithTheirOperator: those to merchants, too, whether the operator gets
+// another role, is removed, or was a token that is revoked; each merchant's audit says so.
+func TestInvitationsEndWithTheirOperator(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	operator := func(email string) tenants.Member {
+		t.Helper()
+		p, _, _ := s.newcomerAt(t, tenants.Platform, email, "admin")
+		return tenants.Member{PersonID: p.ID, MerchantID: tenants.Platform, Email: email, Role: "read"}
+	}
+	operator("stays@example.com")
+	token := store.OperatorToken{Hash: [32]byte{1}, Name: "deploys", Role: "admin", CreatedBy: "test", CreatedAt: s.now(), MAC: []byte("mac")}
+	if err := s.store.CreateOperatorToken(t.Context(), store.Audit{Operator: "test", Action: "operator.token.create", At: s.now()}, token); err != nil {
+		t.Fatal(err)
+	}
+	demoted, removed := operator("demoted@example.com"), operator("removed@example.com")
+	for by, end := range map[string]func() error{
+		demoted.Email: func() error { return s.signin.SetRole(t.Context(), "stays@example.com", demoted) },
+		removed.Email: func() error { return s.signin.Remove(t.Context(), "stays@example.com", removed) },
+		token.Name: func() error {
+			gone := token
+			gone.RevokedAt = new(s.now())
+			audit := store.Audit{Operator: "stays@example.com", Action: "operator.token.revoke", At: s.now()}
+			return s.store.EndOperatorTokens(t.Context(), audit, []store.EndedToken{{OperatorToken: gone, Was: token.MAC}})
+		},
+	} {
+		shop := s.shop(t)
+		link, _, err := s.signin.Invite(t.Context(), by, shop, tenants.RoleOwner, "back@example.com")
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, _, err := s.signin.Invite(t.Context(), "stays@example.com", shop, tenants.RoleOwner, "other@example.com")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.wait(time.Second)
+		if err := end(); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.signin.Invitation(t.Context(), link); !errors.Is(err, signin.ErrInvitation) {
+			t.Errorf("an invitation by %s is good: %v", by, err)
+		}
+		if _, _, err := s.signin.Invitation(t.Context(), other); err != nil {
+			t.Errorf("an invitation by another operator than %s: %v", by, err)
+		}
+		audit, err := s.store.AuditOf(t.Context(), store.AuditRange{MerchantID: shop, Action: "member.uninvite", Most: 10})
+		if err != nil || len(audit) != 1 || audit[0].Operator != "stays@example.com" || !strings.HasPrefix(audit[0].Detail, "back@example.com,") {
+			t.Errorf("%s: audited as %+v, %v", by, audit, err)
+		}
+	}
 }
 
 func TestInvitations(t *testing.T) {

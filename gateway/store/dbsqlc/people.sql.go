@@ -829,26 +829,40 @@ func (q *Queries) UseStep(ctx context.Context, arg UseStepParams) (int64, error)
 	return result.RowsAffected(), nil
 }
 
-const withdrawAllInvitations = `-- name: WithdrawAllInvitations :exec
-DELETE FROM invitations WHERE email = $1 OR invited_by = $1
-`
-
-func (q *Queries) WithdrawAllInvitations(ctx context.Context, email string) error {
-	_, err := q.db.Exec(ctx, withdrawAllInvitations, email)
-	return err
-}
-
-const withdrawInvitations = `-- name: WithdrawInvitations :exec
-DELETE FROM invitations WHERE merchant_id = $1 AND (email = $2 OR invited_by = $2)
+const withdrawInvitations = `-- name: WithdrawInvitations :many
+DELETE FROM invitations
+WHERE (email = $1 OR invited_by = $2) AND (merchant_id = $3 OR $3 = '')
+RETURNING merchant_id, email
 `
 
 type WithdrawInvitationsParams struct {
+	Email      string
+	InvitedBy  string
+	MerchantID string
+}
+
+type WithdrawInvitationsRow struct {
 	MerchantID string
 	Email      string
 }
 
-// What somebody was invited to, or has invited others to.
-func (q *Queries) WithdrawInvitations(ctx context.Context, arg WithdrawInvitationsParams) error {
-	_, err := q.db.Exec(ctx, withdrawInvitations, arg.MerchantID, arg.Email)
-	return err
+// What somebody was invited to at a merchant, or has invited others to; at all where it is ”.
+func (q *Queries) WithdrawInvitations(ctx context.Context, arg WithdrawInvitationsParams) ([]WithdrawInvitationsRow, error) {
+	rows, err := q.db.Query(ctx, withdrawInvitations, arg.Email, arg.InvitedBy, arg.MerchantID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []WithdrawInvitationsRow
+	for rows.Next() {
+		var i WithdrawInvitationsRow
+		if err := rows.Scan(&i.MerchantID, &i.Email); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

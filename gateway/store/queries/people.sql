@@ -104,12 +104,11 @@ SELECT hash, merchant_id, role, email, invited_by, expires_at FROM invitations W
 -- name: TakeInvitation :one
 DELETE FROM invitations WHERE hash = @hash RETURNING merchant_id, role, email, invited_by, expires_at;
 
--- name: WithdrawInvitations :exec
--- What somebody was invited to, or has invited others to.
-DELETE FROM invitations WHERE merchant_id = @merchant_id AND (email = @email OR invited_by = @email);
-
--- name: WithdrawAllInvitations :exec
-DELETE FROM invitations WHERE email = @email OR invited_by = @email;
+-- name: WithdrawInvitations :many
+-- What somebody was invited to at a merchant, or has invited others to; at all where it is ''.
+DELETE FROM invitations
+WHERE (email = @email OR invited_by = @invited_by) AND (merchant_id = @merchant_id OR @merchant_id = '')
+RETURNING merchant_id, email;
 
 -- name: ForgetInvitations :exec
 DELETE FROM invitations WHERE expires_at < @before;
