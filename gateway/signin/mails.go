@@ -14,22 +14,18 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/mail"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// Post is how people are reached: by links into the consoles, and by mail.
-type Post struct {
-	Merchants, Operators string // the consoles' URLs, as configured: never a request's Host
-	Mailed               func() // called after mails were committed; nil where none can be sent, and none is made
-}
-
-// Post says how people are reached. It is called before anything else.
-func (s *SignIn) Post(p Post) { s.post = p }
+// Links are the consoles' URLs, as configured and never a request's Host; empty where people
+// can't reach one.
+type Links struct{ Merchants, Operators string }
 
 // Mails tells whether mails are sent.
-func (s *SignIn) Mails() bool { return s.post.Mailed != nil }
+func (s *SignIn) Mails() bool { return s.mailed != nil }
 
 // drawn is a secret of 260 bits for a link, and its form.
 func drawn() (secret string, hash tenants.Hash) {
@@ -39,12 +35,23 @@ func drawn() (secret string, hash tenants.Hash) {
 
 var secretForm = regexp.MustCompile(`^[A-Z2-7]{52}$`)
 
+// The refusals of what would make a link to nowhere.
+var (
+	errNoMerchants = fault.New(fault.InvalidRequest, "No link can be made: merchants_console_url is not in the gateway's configuration.")
+	errNoOperators = fault.New(fault.InvalidRequest, "No link can be made: operators_console_url is not in the gateway's configuration.")
+)
+
 // console is the URL of the console that somebody uses at a merchant, or at the platform.
-func (s *SignIn) console(of tenants.MerchantID) string {
-	if of == tenants.Platform {
-		return s.post.Operators
+func (s *SignIn) console(of tenants.MerchantID) (string, error) {
+	switch {
+	case of == tenants.Platform && s.links.Operators == "":
+		return "", errNoOperators
+	case of == tenants.Platform:
+		return s.links.Operators, nil
+	case s.links.Merchants == "":
+		return "", errNoMerchants
 	}
-	return s.post.Merchants
+	return s.links.Merchants, nil
 }
 
 // compose makes a mail, sealed. Without a mail server, or a keyset that seals, there is
@@ -71,32 +78,32 @@ func (s *SignIn) composeAs(ctx context.Context, id uuid.UUID, text, language, to
 // committed has mails sent that were written, if any.
 func (s *SignIn) committed(mails []movement.Mail) {
 	if len(mails) > 0 {
-		s.post.Mailed()
+		s.mailed()
 	}
 }
 
-// InviteByMail makes an invitation and mails it in a language. Where no mail is sent, its
-// URL is returned, this once.
-func (s *SignIn) InviteByMail(ctx context.Context, by string, to tenants.MerchantID, role tenants.Role, address, language string) (url string, i tenants.Invitation, err error) {
+// Invite makes an invitation and mails it in a language. Where no mail is sent, or no language
+// is given, its URL is returned, this once.
+func (s *SignIn) Invite(ctx context.Context, by string, to tenants.MerchantID, role tenants.Role, address, language string) (url string, i tenants.Invitation, err error) {
+	console, err := s.console(to)
+	if err != nil {
+		return "", i, err
+	}
 	secret, i, err := s.invitation(by, to, role, address)
 	if err != nil {
 		return "", i, err
 	}
-	place := ""
-	if to != tenants.Platform {
-		found, err := s.store.MerchantsByID(ctx, []string{string(to)})
+	url = console + "/invitations/" + secret
+	var mails []movement.Mail
+	if language != "" {
+		place, err := s.nameOf(ctx, to)
 		if err != nil {
 			return "", i, err
 		}
-		if len(found) == 0 {
-			return "", i, tenants.ErrNotFound
-		}
-		place = found[0].Name
+		mails = s.compose(ctx, "invitation", language, i.Email, mail.Values{
+			"By": by, "Place": place, "Role": string(role), "Link": url, "Until": mail.When(language, i.ExpiresAt),
+		})
 	}
-	url = s.console(to) + "/invitations/" + secret
-	mails := s.compose(ctx, "invitation", language, i.Email, mail.Values{
-		"By": by, "Place": place, "Role": string(role), "Link": url, "Until": mail.When(language, i.ExpiresAt),
-	})
 	if err := s.store.Invite(ctx, i, s.now(), mails...); err != nil {
 		return "", i, err
 	}
@@ -105,6 +112,21 @@ func (s *SignIn) InviteByMail(ctx context.Context, by string, to tenants.Merchan
 		s.committed(mails)
 	}
 	return url, i, nil
+}
+
+// nameOf is a merchant's name, and none of the platform.
+func (s *SignIn) nameOf(ctx context.Context, id tenants.MerchantID) (string, error) {
+	if id == tenants.Platform {
+		return "", nil
+	}
+	found, err := s.store.MerchantsByID(ctx, []string{string(id)})
+	if err != nil {
+		return "", err
+	}
+	if len(found) == 0 {
+		return "", tenants.ErrNotFound
+	}
+	return found[0].Name, nil
 }
 
 // Invitations lists those to a merchant, or to the platform, that are open.
@@ -193,9 +215,13 @@ func (s *SignIn) Recover(ctx context.Context, address string) (url string, until
 	if err != nil {
 		return "", until, err
 	}
-	console := s.post.Merchants
+	var of tenants.MerchantID
 	if _, operator := (Present{p, members}).At(tenants.Platform); operator {
-		console = s.post.Operators
+		of = tenants.Platform
+	}
+	console, err := s.console(of)
+	if err != nil {
+		return "", until, err
 	}
 	secret, hash := drawn()
 	until = s.now().Add(resetLife)

@@ -70,16 +70,28 @@ type SignIn struct {
 	waiting  map[refused]refusal
 	nobody   string // a password's hash, for addresses that nobody has
 
-	post      Post
+	links     Links
+	mailed    func()
 	forgotten chan asked
 	tidings   chan news
 	told      map[string]bool // guarded by mu
 }
 
+// Dependencies are what a SignIn works with.
+type Dependencies struct {
+	Store    Store
+	Vault    Vault
+	Failures Failures
+	Links    Links
+	Mailed   func() // called after mails were committed; nil where none can be sent, and none is made
+	Now      func() time.Time
+	Log      *slog.Logger
+}
+
 // New makes a SignIn.
-func New(store Store, vault Vault, failures Failures, now func() time.Time, log *slog.Logger) (*SignIn, error) {
+func New(d Dependencies) (*SignIn, error) {
 	s := &SignIn{
-		store: store, vault: vault, failures: failures, now: now, log: log,
+		store: d.Store, vault: d.Vault, failures: d.Failures, links: d.Links, mailed: d.Mailed, now: d.Now, log: d.Log,
 		hashing: make(chan struct{}, max(1, runtime.NumCPU()/coresAHash)), refused: make(chan refused, mostRefusals), waiting: map[refused]refusal{},
 		forgotten: make(chan asked, mostAsked), tidings: make(chan news, mostAsked), told: map[string]bool{},
 	}
@@ -343,14 +355,6 @@ func (s *SignIn) hashed(ctx context.Context, password string) (string, error) {
 	}
 	defer done()
 	return argon2id.CreateHash(password, hashParams)
-}
-
-// Invite makes an invitation that is not mailed, whose secret is returned this once.
-func (s *SignIn) Invite(ctx context.Context, by string, to tenants.MerchantID, role tenants.Role, address string) (secret string, i tenants.Invitation, err error) {
-	if secret, i, err = s.invitation(by, to, role, address); err != nil {
-		return "", i, err
-	}
-	return secret, i, s.store.Invite(ctx, i, s.now())
 }
 
 // invitation draws one.

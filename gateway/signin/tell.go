@@ -68,11 +68,15 @@ func (s *SignIn) tell(ctx context.Context, n news) (err error) {
 	if err != nil {
 		return err
 	}
-	merchants, err := s.store.MerchantsByID(ctx, []string{n.owner.MerchantID})
-	if err != nil || len(merchants) == 0 {
+	place, err := s.nameOf(ctx, id)
+	if err != nil {
 		return err
 	}
-	n.values["Place"], n.values["Link"] = merchants[0].Name, s.post.Merchants+"/"+n.owner.MerchantID+"/"+n.owner.Mode+n.page
+	console, err := s.console(id)
+	if err != nil {
+		return err
+	}
+	n.values["Place"], n.values["Link"] = place, console+"/"+n.owner.MerchantID+"/"+n.owner.Mode+n.page
 	if n.owner.Mode == string(tenants.Test) {
 		n.values["Test"] = "test"
 	}
@@ -90,12 +94,16 @@ func (s *SignIn) tell(ctx context.Context, n news) (err error) {
 	return nil
 }
 
+// notifies tells whether merchants' people are mailed: without a console there is nothing
+// that they could do about it, and no link for the mail.
+func (s *SignIn) notifies() bool { return s.Mails() && s.links.Merchants != "" }
+
 // CallbackDead tells a merchant's developers and owners that a callback about a movement has
 // ended undelivered. It is called before that is written: what is not written after it ends,
 // and is told, again, and nobody is mailed twice.
 func (s *SignIn) CallbackDead(ctx context.Context, c movement.Callback, reason string) error {
 	receiver, err := url.Parse(c.URL)
-	if err != nil || !s.Mails() || c.MovementID == (movement.ID{}) { // who sends a test looks at it
+	if err != nil || !s.notifies() || c.MovementID == (movement.ID{}) { // who sends a test looks at it
 		return nil //nolint:nilerr // no callback was ever sent there
 	}
 	n := news{
@@ -111,7 +119,7 @@ func (s *SignIn) CallbackDead(ctx context.Context, c movement.Callback, reason s
 // KeyRefused tells a merchant's developers and owners that a right key was refused: it is
 // revoked or expired, or may not be used from there. The caller does not wait: Run mails it.
 func (s *SignIn) KeyRefused(id tenants.Identity, from netip.Addr, why error) {
-	if !s.Mails() {
+	if !s.notifies() {
 		return
 	}
 	key := id.Key

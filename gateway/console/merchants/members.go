@@ -25,7 +25,7 @@ func (c *Console) members(r *room) error {
 }
 
 func (c *Console) invite(r *room) error {
-	url, i, err := c.deps.SignIn.InviteByMail(r.Request.Context(), r.By(), r.Member.MerchantID, tenants.Role(r.Form("role")), r.Form("email"), r.Language())
+	url, i, err := c.deps.SignIn.Invite(r.Request.Context(), r.By(), r.Member.MerchantID, tenants.Role(r.Form("role")), r.Form("email"), r.Language())
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/mail"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/queue"
@@ -35,7 +34,7 @@ type post struct {
 
 func (s *setting) post(t *testing.T) *post {
 	t.Helper()
-	s.signin.Post(signin.Post{Merchants: "https://console.example", Operators: "https://operators.example", Mailed: func() {}})
+	s.signin = s.replica(t, links, func() {})
 	return &post{t, s}
 }
 
@@ -159,7 +158,7 @@ func TestSomebodyComesInByMail(t *testing.T) {
 	p, v := s.post(t), s.visitor(t)
 	invite := func(email string) string {
 		t.Helper()
-		link, i, err := s.signin.InviteByMail(t.Context(), "boss@example.com", s.merchant, tenants.RoleOwner, email, mail.English)
+		link, i, err := s.signin.Invite(t.Context(), "boss@example.com", s.merchant, tenants.RoleOwner, email, mail.English)
 		if err != nil || link != "" || i.Mail != "waiting" {
 			t.Fatalf("invited %q, %+v, %v", link, i, err)
 		}
@@ -220,12 +219,37 @@ func TestSomebodyComesInByMail(t *testing.T) {
 	}
 }
 
+// TestNoLinkLeadsNowhere: without a console's URL nobody is invited to it, and merchants'
+// people are mailed nothing; the refusal names the key.
+func TestNoLinkLeadsNowhere(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	s.newcomer(t, "ada@example.com", tenants.RoleOwner)
+	p := s.post(t)
+	s.signin = s.replica(t, signin.Links{}, func() {})
+	_, _, merchants := s.signin.Invite(t.Context(), "test", s.merchant, tenants.RoleViewer, "eve@example.com", mail.English)
+	_, _, operators := s.signin.Invite(t.Context(), "test", tenants.Platform, "read", "eve@example.com", mail.English)
+	_, _, recovered := s.signin.Recover(t.Context(), "ada@example.com")
+	for key, err := range map[string]error{"merchants_console_url": errors.Join(merchants, recovered), "operators_console_url": operators} {
+		if err == nil || !strings.Contains(err.Error(), key) {
+			t.Errorf("without %s: %v", key, err)
+		}
+	}
+	dead := movement.Callback{CallbackKey: movement.CallbackKey{Owner: movement.Owner{MerchantID: string(s.merchant), Mode: "live"}}, MovementID: movement.NewID(), URL: "https://shop.example"}
+	if err := s.signin.CallbackDead(t.Context(), dead, "HTTP 500"); err != nil {
+		t.Error(err)
+	}
+	if mails := p.read(); len(mails) > 0 {
+		t.Errorf("mailed %+v", mails)
+	}
+}
+
 // TestARevokedInvitationIsRefused.
 func TestARevokedInvitationIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newSetting(t)
 	p, v := s.post(t), s.visitor(t)
-	if _, _, err := s.signin.InviteByMail(t.Context(), "test", s.merchant, tenants.RoleViewer, "eve@example.com", ""); err != nil {
+	if _, _, err := s.signin.Invite(t.Context(), "test", s.merchant, tenants.RoleViewer, "eve@example.com", mail.Indonesian); err != nil {
 		t.Fatal(err)
 	}
 	link := linkIn(t, p.one("eve@example.com", "Undangan ke A shop"))
@@ -406,11 +430,7 @@ func TestDeadCallbacksAndRefusedKeysAreTold(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	another, err := signin.New(s.store, s.vault, limit.NewFailures(), s.now, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	another.Post(signin.Post{Mailed: func() {}})
+	another := s.replica(t, links, func() {})
 	one := of("https://shop.example/cb?secret=1", movement.NewID())
 	dead(s.signin, one)
 	dead(s.signin, of("https://shop.example/other", movement.NewID()))

@@ -78,11 +78,31 @@ func newSetting(t *testing.T) *setting {
 	}
 	s := &setting{store: kept, vault: vault}
 	s.clock.Store(time.Now().Unix())
-	if s.signin, err = signin.New(kept, vault, limit.NewFailures(), s.now, slog.New(slog.DiscardHandler)); err != nil {
-		t.Fatal(err)
-	}
+	s.signin = s.replica(t, links, nil)
 	s.merchant = s.shop(t)
 	return s
+}
+
+var links = signin.Links{Merchants: "https://console.example", Operators: "https://operators.example"}
+
+// replica is what people sign in with on one replica.
+func (s *setting) replica(t *testing.T, to signin.Links, mailed func()) *signin.SignIn {
+	t.Helper()
+	in, err := signin.New(signin.Dependencies{
+		Store: s.store, Vault: s.vault, Failures: limit.NewFailures(), Links: to, Mailed: mailed, Now: s.now, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+// invite returns the secret of an invitation that is not mailed.
+func (s *setting) invite(t *testing.T, by string, to tenants.MerchantID, role tenants.Role, email string) (string, error) {
+	t.Helper()
+	url, _, err := s.signin.Invite(t.Context(), by, to, role, email, "")
+	_, secret, _ := strings.Cut(url, "/invitations/")
+	return secret, err
 }
 
 // shop is a merchant's id.
@@ -104,7 +124,7 @@ func (s *setting) newcomer(t *testing.T, email string, role tenants.Role) (tenan
 
 func (s *setting) newcomerAt(t *testing.T, at tenants.MerchantID, email string, role tenants.Role) (tenants.Person, string, []string) {
 	t.Helper()
-	link, _, err := s.signin.Invite(t.Context(), "test", at, role, email)
+	link, err := s.invite(t, "test", at, role, email)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,11 +242,11 @@ func TestWhoGoesTakesNobodyAlong(t *testing.T) {
 	s := newSetting(t)
 	ada, _, _ := s.newcomer(t, "ada@example.com", tenants.RoleOwner)
 	bob, _, _ := s.newcomer(t, "bob@example.com", tenants.RoleOwner)
-	again, _, err := s.signin.Invite(t.Context(), "bob@example.com", s.merchant, tenants.RoleOwner, "bob.again@example.com")
+	again, err := s.invite(t, "bob@example.com", s.merchant, tenants.RoleOwner, "bob.again@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}
-	lower, _, err := s.signin.Invite(t.Context(), "bob@example.com", s.merchant, tenants.RoleViewer, "ada@example.com")
+	lower, err := s.invite(t, "bob@example.com", s.merchant, tenants.RoleViewer, "ada@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +268,7 @@ func TestWhoGoesTakesNobodyAlong(t *testing.T) {
 	if _, err := s.signin.Who(t.Context(), ada.ID, ada.Epoch); !errors.Is(err, tenants.ErrNotFound) {
 		t.Errorf("a session goes on after its merchant is suspended: %v", err)
 	}
-	elsewhere, _, err := s.signin.Invite(t.Context(), "test", tenants.Platform, "read", ada.Email)
+	elsewhere, err := s.invite(t, "test", tenants.Platform, "read", ada.Email)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -455,7 +475,7 @@ func TestNoMerchantLearnsWhereItsPeopleWorkForAnother(t *testing.T) {
 	s := newSetting(t)
 	ada, _, _ := s.newcomer(t, "ada@example.com", tenants.RoleOwner)
 	other := s.shop(t)
-	link, _, err := s.signin.Invite(t.Context(), "test", other, tenants.RoleOwner, ada.Email)
+	link, err := s.invite(t, "test", other, tenants.RoleOwner, ada.Email)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -486,7 +506,7 @@ func TestNoMerchantLearnsWhereItsPeopleWorkForAnother(t *testing.T) {
 func TestAFactorIsSealedWhileItIsSetUp(t *testing.T) {
 	t.Parallel()
 	s := newSetting(t)
-	link, _, err := s.signin.Invite(t.Context(), "test", s.merchant, tenants.RoleOwner, "ada@example.com")
+	link, err := s.invite(t, "test", s.merchant, tenants.RoleOwner, "ada@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -540,11 +560,11 @@ func TestInvitationsEndWithTheirOperator(t *testing.T) {
 		},
 	} {
 		shop := s.shop(t)
-		link, _, err := s.signin.Invite(t.Context(), by, shop, tenants.RoleOwner, "back@example.com")
+		link, err := s.invite(t, by, shop, tenants.RoleOwner, "back@example.com")
 		if err != nil {
 			t.Fatal(err)
 		}
-		other, _, err := s.signin.Invite(t.Context(), "stays@example.com", shop, tenants.RoleOwner, "other@example.com")
+		other, err := s.invite(t, "stays@example.com", shop, tenants.RoleOwner, "other@example.com")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -578,11 +598,11 @@ func TestInvitations(t *testing.T) {
 		"no address": {s.merchant, tenants.RoleViewer, "ada"}, "an operator's role": {s.merchant, "admin", "c@example.com"},
 		"a merchant's role": {tenants.Platform, tenants.RoleOwner, "c@example.com"}, "no merchant": {tenants.NewMerchantID(), tenants.RoleViewer, "c@example.com"},
 	} {
-		if _, _, err := s.signin.Invite(t.Context(), "test", of.to, of.role, of.email); err == nil {
+		if _, err := s.invite(t, "test", of.to, of.role, of.email); err == nil {
 			t.Errorf("%s is invited", name)
 		}
 	}
-	link, _, err := s.signin.Invite(t.Context(), "test", tenants.Platform, "support", ada.Email)
+	link, err := s.invite(t, "test", tenants.Platform, "support", ada.Email)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -599,7 +619,7 @@ func TestInvitations(t *testing.T) {
 	if m, ok := present.At(tenants.Platform); err != nil || !ok || m.Role != "support" || len(present.Members) != 2 {
 		t.Errorf("after joining: %+v, %v", present.Members, err)
 	}
-	link, _, err = s.signin.Invite(t.Context(), "test", s.merchant, tenants.RoleViewer, "late@example.com")
+	link, err = s.invite(t, "test", s.merchant, tenants.RoleViewer, "late@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}
