@@ -14,6 +14,9 @@ var ErrMember = errors.New("tenants: this person is here already: sign in, and a
 // others.
 var ErrLastOwner = errors.New("tenants: this is the last one who can invite others")
 
+// ErrManyInvitations says that somebody has made as many invitations as one may in a day.
+var ErrManyInvitations = errors.New("tenants: too many invitations in a day")
+
 // Person is somebody who may sign in.
 type Person struct {
 	ID        uuid.UUID

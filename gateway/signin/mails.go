@@ -104,7 +104,11 @@ func (s *SignIn) Invite(ctx context.Context, by string, to tenants.MerchantID, r
 			"By": by, "Place": place, "Role": string(role), "Link": url, "Until": mail.When(language, i.ExpiresAt),
 		})
 	}
-	if err := s.store.Invite(ctx, i, s.now(), mails...); err != nil {
+	err = s.store.Invite(ctx, i, s.now(), mails...)
+	if errors.Is(err, tenants.ErrManyInvitations) {
+		err = fault.New(fault.RateLimited, "You have made as many invitations here as one may in 24 hours: 50.")
+	}
+	if err != nil {
 		return "", i, err
 	}
 	if len(mails) > 0 {

@@ -15,11 +15,12 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// news is what a merchant's people are mailed about a receiver or a key, at most once a day.
+// news is what a merchant's people are mailed, at most once a day: of callbacks in all, because
+// a merchant may name any number of receivers, and of each key.
 type news struct {
 	text  string // in texts
 	owner movement.Owner
-	about string
+	about string             // the key
 	may   tenants.Permission // of those who are told
 	page  string             // of the console, where they act
 	from  tenants.Origin
@@ -107,7 +108,7 @@ func (s *SignIn) CallbackDead(ctx context.Context, c movement.Callback, reason s
 		return nil //nolint:nilerr // no callback was ever sent there
 	}
 	n := news{
-		text: "callbacks", owner: c.Owner, about: receiver.Host, may: tenants.MayCallback, page: "/callbacks",
+		text: "callbacks", owner: c.Owner, may: tenants.MayCallback, page: "/callbacks",
 		values: mail.Values{"Host": receiver.Host, "Event": c.Event, "Reason": reason},
 	}
 	if !s.untold(n) {

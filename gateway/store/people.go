@@ -273,12 +273,26 @@ func (s *Store) NoteRefusal(ctx context.Context, p tenants.Person, why string, t
 	return wrap("note refused sign-in", err)
 }
 
-// Invite stores an invitation, in place of an earlier one of the same address.
+// mostInvitations is how many somebody may make at a merchant, or at the platform, in 24 hours,
+// revoked ones too: each is a mail to an address of the inviter's choice.
+const mostInvitations = 50
+
+// Invite stores an invitation, in place of an earlier one of the same address. It is
+// tenants.ErrManyInvitations where the inviter has made as many as one may.
 func (s *Store) Invite(ctx context.Context, i tenants.Invitation, now time.Time, mails ...movement.Mail) error {
 	audit := Audit{Operator: i.By, Action: "member.invite", Detail: fmt.Sprintf("%s as %s", i.Email, i.Role), At: now}
 	return s.people(ctx, "invite", audit, i.MerchantID, func(_ pgx.Tx, q *dbsqlc.Queries) error {
 		if _, err := q.MerchantByID(ctx, string(i.MerchantID)); err != nil {
 			return err
+		}
+		made, err := q.AuditOf(ctx, dbsqlc.AuditOfParams{
+			MerchantID: string(i.MerchantID), Since: micro(now.Add(-24 * time.Hour)), Until: micro(forever), Operator: i.By, Action: audit.Action, Most: mostInvitations,
+		})
+		if err != nil {
+			return err
+		}
+		if len(made) == mostInvitations {
+			return tenants.ErrManyInvitations
 		}
 		if err := q.ForgetInvitations(ctx, micro(now)); err != nil {
 			return err
