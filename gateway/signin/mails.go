@@ -75,6 +75,13 @@ func (s *SignIn) composeAs(ctx context.Context, id uuid.UUID, text, language, to
 	return []movement.Mail{m}
 }
 
+// until says when the link in mails ends.
+func until(end time.Time, mails []movement.Mail) {
+	for i := range mails {
+		mails[i].Until = end
+	}
+}
+
 // committed has mails sent that were written, if any.
 func (s *SignIn) committed(mails []movement.Mail) {
 	if len(mails) > 0 {
@@ -104,6 +111,7 @@ func (s *SignIn) Invite(ctx context.Context, by string, to tenants.MerchantID, r
 			"By": by, "Place": place, "Role": string(role), "Link": url, "Until": mail.When(language, i.ExpiresAt),
 		})
 	}
+	until(i.ExpiresAt, mails)
 	err = s.store.Invite(ctx, i, s.now(), mails...)
 	if errors.Is(err, tenants.ErrManyInvitations) {
 		err = fault.New(fault.RateLimited, "You have made as many invitations here as one may in 24 hours: 50.")
@@ -196,8 +204,10 @@ func (s *SignIn) send(ctx context.Context, a asked) {
 	secret, hash := drawn()
 	mails := s.compose(ctx, "reset", p.Language, p.Email, mail.Values{"Link": a.console + "/reset/" + secret})
 	if err == nil && len(mails) > 0 {
+		r := tenants.Reset{Hash: hash, PersonID: p.ID, ExpiresAt: s.now().Add(resetLife)}
+		until(r.ExpiresAt, mails)
 		var added bool
-		added, err = s.store.AddReset(ctx, p, tenants.Reset{Hash: hash, PersonID: p.ID, ExpiresAt: s.now().Add(resetLife)}, s.now().Add(-resetPause), s.now(), mails...)
+		added, err = s.store.AddReset(ctx, p, r, s.now().Add(-resetPause), s.now(), mails...)
 		if added {
 			s.committed(mails)
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 )
 
-// DueMails reads the mails of some buckets that are due, the oldest first. Since
+// DueMails reads the mails of some buckets that are due: those with a link first, and of both
+// the oldest. Since
 // is a lower bound that keeps the scan short, zero for none.
 func (s *Store) DueMails(ctx context.Context, buckets []int, since, now time.Time, most int) ([]movement.QueuedMail, error) {
 	since = micro(since)
@@ -25,8 +26,12 @@ func (s *Store) DueMails(ctx context.Context, buckets []int, since, now time.Tim
 	due := make([]movement.QueuedMail, len(rows))
 	for i := range rows {
 		row := rows[i].Mail
+		m := movement.Mail{ID: row.MailID, To: row.Recipient, Subject: row.Subject, Text: row.Body}
+		if row.NotAfter != nil {
+			m.Until = row.NotAfter.UTC()
+		}
 		due[i] = movement.QueuedMail{
-			Mail:  movement.Mail{ID: row.MailID, To: row.Recipient, Subject: row.Subject, Text: row.Body},
+			Mail:  m,
 			Owner: movement.Owner{MerchantID: row.MerchantID, Mode: row.Mode}, MovementID: movement.ID(row.MovementID),
 			Attempts: int(row.Attempts), CreatedAt: row.CreatedAt.UTC(),
 		}
