@@ -194,12 +194,11 @@ func (s *SignIn) Forgot(ctx context.Context, from netip.Addr, console, address s
 }
 
 // send mails a link to a new password where somebody has the address.
-func (s *SignIn) send(ctx context.Context, a asked) {
-	ctx, cancel := context.WithTimeout(tenants.From(context.WithoutCancel(ctx), a.from), auditWait)
-	defer cancel()
+func (s *SignIn) send(ctx context.Context, a asked) error {
+	ctx = tenants.From(ctx, a.from)
 	p, err := s.store.PersonByEmail(ctx, a.email)
 	if errors.Is(err, tenants.ErrNotFound) {
-		return
+		return nil
 	}
 	secret, hash := drawn()
 	mails := s.compose(ctx, "reset", p.Language, p.Email, mail.Values{"Link": a.console + "/reset/" + secret})
@@ -215,6 +214,7 @@ func (s *SignIn) send(ctx context.Context, a asked) {
 	if err != nil {
 		s.log.WarnContext(ctx, "a new password is not mailed", "person", p.ID.String(), "error", err)
 	}
+	return err
 }
 
 // Recover makes a link to a new password for who can't be mailed. Somebody with the gateway's

@@ -33,8 +33,8 @@ const (
 	failureWait  = time.Minute
 	turnWait     = 2 * time.Second
 
-	mostRefusals = 1000 // that wait to be audited
-	auditWait    = 5 * time.Second
+	mostRefusals = 1000            // that wait to be audited
+	workWait     = 5 * time.Second // for each thing that Run does, and for all that waits at its end
 )
 
 // coresAHash is how many cores there are for each password that is checked at a time: the
@@ -267,45 +267,61 @@ func (s *SignIn) refuse(ctx context.Context, p tenants.Person, why string) {
 	s.waiting[kind] = refusal{p, earlier.times + 1, s.now(), tenants.OriginOf(ctx)}
 }
 
-// Run audits refused sign-ins, and mails links to new passwords and refused keys, until the context ends, and
-// then those that still wait.
+// Run audits refused sign-ins, and mails links to new passwords and refused keys, until the
+// context ends, and then drains what still waits.
 func (s *SignIn) Run(ctx context.Context) error {
-	for {
+	within := func(do func(context.Context) error) { // also while the gateway stops
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), workWait)
+		defer cancel()
+		_ = do(ctx) // it is logged
+	}
+	for ctx.Err() == nil {
 		select {
 		case kind := <-s.refused:
-			s.audit(ctx, kind)
+			within(func(ctx context.Context) error { return s.audit(ctx, kind) })
 		case a := <-s.forgotten:
-			s.send(ctx, a)
+			within(func(ctx context.Context) error { return s.send(ctx, a) })
 		case n := <-s.tidings:
-			s.pass(ctx, n)
+			within(func(ctx context.Context) error { return s.pass(ctx, n) })
 		case <-ctx.Done():
-			for len(s.tidings) > 0 {
-				s.pass(ctx, <-s.tidings)
-			}
-			for len(s.forgotten) > 0 {
-				s.send(ctx, <-s.forgotten)
-			}
-			for len(s.refused) > 0 && s.audit(ctx, <-s.refused) {
-				continue
-			}
+		}
+	}
+	within(s.drain)
+	return nil
+}
+
+// drain does what waits, audits first, all of it within one deadline and up to the first
+// failure: a database that does not answer must not hold a stop.
+func (s *SignIn) drain(ctx context.Context) error {
+	for {
+		var err error
+		switch {
+		case len(s.refused) > 0:
+			err = s.audit(ctx, <-s.refused)
+		case len(s.forgotten) > 0:
+			err = s.send(ctx, <-s.forgotten)
+		case len(s.tidings) > 0:
+			err = s.pass(ctx, <-s.tidings)
+		default:
 			return nil
+		}
+		if err != nil {
+			return err
 		}
 	}
 }
 
-// audit keeps refusals of a kind, also while the gateway stops.
-func (s *SignIn) audit(ctx context.Context, kind refused) bool {
+// audit keeps refusals of a kind.
+func (s *SignIn) audit(ctx context.Context, kind refused) error {
 	s.mu.Lock()
 	r := s.waiting[kind]
 	delete(s.waiting, kind)
 	s.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditWait)
-	defer cancel()
 	err := s.store.NoteRefusal(tenants.From(ctx, r.from), r.person, kind.why, r.times, r.at)
 	if err != nil {
 		s.log.WarnContext(ctx, "a refused sign-in is not audited", "person", kind.person.String(), "why", kind.why, "error", err)
 	}
-	return err == nil
+	return err
 }
 
 // failed counts a failure of an address and says what it is answered with.

@@ -139,10 +139,10 @@ func (s *SignIn) KeyRefused(id tenants.Identity, from netip.Addr, why error) {
 }
 
 // pass tells what waits to be told.
-func (s *SignIn) pass(ctx context.Context, n news) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditWait)
-	defer cancel()
-	if err := s.tell(ctx, n); err != nil {
+func (s *SignIn) pass(ctx context.Context, n news) error {
+	err := s.tell(ctx, n)
+	if err != nil {
 		s.log.WarnContext(ctx, "a refused key is not mailed", "key", n.about, "error", err)
 	}
+	return err
 }
