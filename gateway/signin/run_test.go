@@ -6,12 +6,14 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -40,6 +42,17 @@ func (d *database) PersonByEmail(ctx context.Context, _ string) (tenants.Person,
 	return tenants.Person{}, errors.Join(tenants.ErrNotFound, d.do(ctx))
 }
 
+func (d *database) MembersOf(ctx context.Context, _ tenants.MerchantID) ([]tenants.Member, error) {
+	d.calls = append(d.calls, "members")
+	return nil, d.do(ctx)
+}
+
+func (d *database) MerchantsByID(context.Context, []string) ([]tenants.Merchant, error) {
+	return []tenants.Merchant{{Name: "A shop"}}, nil
+}
+
+func (d *database) Mail(context.Context, movement.Owner, time.Time, ...movement.Mail) error { return nil }
+
 type patient struct{}
 
 func (patient) Record(time.Time, netip.Addr) (bool, time.Duration) { return false, 0 }
@@ -62,10 +75,7 @@ func TestRunDrains(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				d := &database{do: of.do}
-				in, err := signin.New(signin.Dependencies{Store: d, Failures: patient{}, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-				if err != nil {
-					t.Fatal(err)
-				}
+				in := signIn(t, d)
 				for range 2 {
 					if err := in.Forgot(t.Context(), from, "https://console.example", "ada@example.com"); err != nil {
 						t.Fatal(err)
@@ -74,17 +84,54 @@ func TestRunDrains(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				ended, end := context.WithCancel(t.Context())
-				end()
 				began := time.Now()
-				if err := in.Run(ended); err != nil {
-					t.Fatal(err)
-				}
+				drain(t, in)
 				if took := time.Since(began); took != of.takes || !slices.Equal(d.calls, of.want) {
 					t.Errorf("%s: %q, want %q", took, d.calls, of.want)
 				}
 			})
 		})
+	}
+}
+
+// TestAKeyThatWasDroppedIsReportedLater: it counts as reported only once it waits to be.
+func TestAKeyThatWasDroppedIsReportedLater(t *testing.T) {
+	t.Parallel()
+	d := &database{do: func(context.Context) error { return nil }}
+	in := signIn(t, d)
+	refused := func(key int) {
+		in.KeyRefused(tenants.Identity{Key: tenants.Key{MerchantID: "m", Mode: tenants.Live, ID: tenants.KeyID(strconv.Itoa(key))}}, from, tenants.ErrAuthFailed)
+	}
+	for key := range 1001 { // one more than can wait
+		refused(key)
+	}
+	drain(t, in)
+	refused(0)
+	refused(1000)
+	drain(t, in)
+	if len(d.calls) != 1001 {
+		t.Errorf("%d keys are reported", len(d.calls))
+	}
+}
+
+func signIn(t *testing.T, d *database) *signin.SignIn {
+	t.Helper()
+	in, err := signin.New(signin.Dependencies{
+		Store: d, Failures: patient{}, Links: signin.Links{Merchants: "https://console.example"}, Mailed: func() {}, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+// drain has a SignIn do what waits.
+func drain(t *testing.T, in *signin.SignIn) {
+	t.Helper()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := in.Run(ended); err != nil {
+		t.Fatal(err)
 	}
 }
 

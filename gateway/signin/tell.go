@@ -54,13 +54,18 @@ func (s *SignIn) untold(n news) bool {
 	return true
 }
 
+// forget has news told when it comes again.
+func (s *SignIn) forget(n news) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.told, n.id(s.now()))
+}
+
 // tell mails news to those of a merchant's people who may do something about it.
 func (s *SignIn) tell(ctx context.Context, n news) (err error) {
 	defer func() {
 		if err != nil {
-			s.mu.Lock()
-			delete(s.told, n.id(s.now()))
-			s.mu.Unlock()
+			s.forget(n)
 			err = fmt.Errorf("signin: mail a merchant's people: %w", err)
 		}
 	}()
@@ -134,6 +139,7 @@ func (s *SignIn) KeyRefused(id tenants.Identity, from netip.Addr, why error) {
 	select {
 	case s.tidings <- n:
 	default:
+		s.forget(n)
 		s.log.Warn("a refused key is not mailed: too many wait", "key", string(key.ID))
 	}
 }
