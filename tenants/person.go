@@ -40,6 +40,12 @@ type Reset struct {
 	ExpiresAt time.Time
 }
 
+// resetMails is the namespace of the ids of the mails with their links.
+var resetMails = uuid.MustParse("0f0c7b5e-4f5d-4c8e-8d39-0f4f6f2c7b11")
+
+// MailID is the id of the mail with a reset's link: with the link its mail ends, too.
+func (r Reset) MailID() uuid.UUID { return uuid.NewSHA1(resetMails, r.Hash[:]) }
+
 // Member is a person's role at a merchant, or at the platform.
 type Member struct {
 	PersonID   uuid.UUID

@@ -201,9 +201,12 @@ func (s *SignIn) send(ctx context.Context, a asked) error {
 		return nil
 	}
 	secret, hash := drawn()
-	mails := s.compose(ctx, "reset", p.Language, p.Email, mail.Values{"Link": a.console + "/reset/" + secret})
-	if err == nil && len(mails) > 0 {
-		r := tenants.Reset{Hash: hash, PersonID: p.ID, ExpiresAt: s.now().Add(resetLife)}
+	r := tenants.Reset{Hash: hash, PersonID: p.ID, ExpiresAt: s.now().Add(resetLife)}
+	var mails []movement.Mail
+	if err == nil && s.Mails() {
+		mails = s.composeAs(ctx, r.MailID(), "reset", p.Language, p.Email, mail.Values{"Link": a.console + "/reset/" + secret})
+	}
+	if len(mails) > 0 {
 		until(r.ExpiresAt, mails)
 		var added bool
 		added, err = s.store.AddReset(ctx, p, r, s.now().Add(-resetPause), s.now(), mails...)

@@ -51,7 +51,9 @@ func (d *database) MerchantsByID(context.Context, []string) ([]tenants.Merchant,
 	return []tenants.Merchant{{Name: "A shop"}}, nil
 }
 
-func (d *database) Mail(context.Context, movement.Owner, time.Time, ...movement.Mail) error { return nil }
+func (d *database) Mail(context.Context, movement.Owner, time.Time, ...movement.Mail) error {
+	return nil
+}
 
 type patient struct{}
 

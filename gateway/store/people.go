@@ -105,26 +105,55 @@ func (s *Store) ForgetSignInFailures(ctx context.Context, id uuid.UUID) error {
 
 // SetPassword stores another password and ends all sessions, and all links that would set one.
 func (s *Store) SetPassword(ctx context.Context, p tenants.Person, password string, now time.Time, mails ...movement.Mail) error {
-	return s.setPassword(ctx, p, password, Audit{Action: "signin.password", At: now}, func(*dbsqlc.Queries) error { return nil }, mails)
+	return s.setPassword(ctx, p, password, Audit{Action: "signin.password", At: now}, nil, mails)
 }
 
 // ResetPassword is SetPassword by a link, which is used up by it.
 func (s *Store) ResetPassword(ctx context.Context, hash tenants.Hash, p tenants.Person, password string, now time.Time, mails ...movement.Mail) error {
-	return s.setPassword(ctx, p, password, Audit{Action: "signin.password", Detail: "by a link", At: now}, func(q *dbsqlc.Queries) error {
-		return found(q.TakeReset(ctx, hash[:]))
-	}, mails)
+	return s.setPassword(ctx, p, password, Audit{Action: "signin.password", Detail: "by a link", At: now}, &hash, mails)
 }
 
-func (s *Store) setPassword(ctx context.Context, p tenants.Person, password string, audit Audit, before func(*dbsqlc.Queries) error, mails []movement.Mail) error {
+// setPassword uses a link up, if there is one.
+func (s *Store) setPassword(ctx context.Context, p tenants.Person, password string, audit Audit, link *tenants.Hash, mails []movement.Mail) error {
 	return unknownPerson("set password", s.own(ctx, p, audit, func(q *dbsqlc.Queries) error {
-		if err := before(q); err != nil {
+		ended, err := deleteResets(ctx, q, p.ID)
+		if err != nil {
 			return err
 		}
-		if err := q.DeleteResets(ctx, p.ID); err != nil {
-			return err
+		if link != nil && !slices.Contains(ended, *link) {
+			return ErrNotFound
 		}
 		return found(q.SetPassword(ctx, dbsqlc.SetPasswordParams{PersonID: p.ID, Epoch: p.Epoch, Password: password}))
 	}, mails...))
+}
+
+// deleteResets ends the links by which somebody sets another password; mails with one that
+// still wait are not sent.
+func deleteResets(ctx context.Context, q *dbsqlc.Queries, id uuid.UUID) ([]tenants.Hash, error) {
+	rows, err := q.DeleteResets(ctx, id)
+	ended, mails := make([]tenants.Hash, len(rows)), make([]*uuid.UUID, len(rows))
+	for i, row := range rows {
+		copy(ended[i][:], row)
+		mails[i] = new(tenants.Reset{Hash: ended[i]}.MailID())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ended, cancel(ctx, q, mails...)
+}
+
+// cancel has mails that still wait not sent: their link has ended.
+func cancel(ctx context.Context, q *dbsqlc.Queries, mails ...*uuid.UUID) error {
+	var ids []uuid.UUID
+	for _, id := range mails {
+		if id != nil {
+			ids = append(ids, *id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return q.CancelMails(ctx, dbsqlc.CancelMailsParams{MailIds: ids, Fault: "the link in the mail has ended"})
 }
 
 // AddReset stores a link by which somebody sets another password, and is false where one was
@@ -297,7 +326,11 @@ func (s *Store) Invite(ctx context.Context, i tenants.Invitation, now time.Time,
 		if err := q.ForgetInvitations(ctx, micro(now)); err != nil {
 			return err
 		}
-		if _, err := q.RevokeInvitations(ctx, dbsqlc.RevokeInvitationsParams{MerchantID: string(i.MerchantID), Email: i.Email}); err != nil {
+		replaced, err := q.RevokeInvitations(ctx, dbsqlc.RevokeInvitationsParams{MerchantID: string(i.MerchantID), Email: i.Email})
+		if err != nil {
+			return err
+		}
+		if err := cancel(ctx, q, replaced...); err != nil {
 			return err
 		}
 		row := dbsqlc.InsertInvitationParams{
@@ -326,7 +359,11 @@ func (s *Store) InvitationsOf(ctx context.Context, id tenants.MerchantID, now ti
 func (s *Store) RevokeInvitation(ctx context.Context, by string, id tenants.MerchantID, email string, now time.Time) error {
 	audit := Audit{Operator: by, Action: "member.uninvite", Detail: email, At: now}
 	return s.people(ctx, "revoke invitation", audit, id, func(_ pgx.Tx, q *dbsqlc.Queries) error {
-		return found(q.RevokeInvitations(ctx, dbsqlc.RevokeInvitationsParams{MerchantID: string(id), Email: email}))
+		revoked, err := q.RevokeInvitations(ctx, dbsqlc.RevokeInvitationsParams{MerchantID: string(id), Email: email})
+		if err := found(int64(len(revoked)), err); err != nil {
+			return err
+		}
+		return cancel(ctx, q, revoked...)
 	})
 }
 
@@ -363,7 +400,11 @@ func (s *Store) accept(ctx context.Context, hash tenants.Hash, id uuid.UUID, nam
 	}
 	audit := Audit{Operator: name, Action: "member.join", Detail: fmt.Sprintf("as %s, invited by %s", i.Role, i.By), At: now}
 	err = s.people(ctx, "accept invitation", audit, i.MerchantID, func(_ pgx.Tx, q *dbsqlc.Queries) error {
-		if _, err := q.TakeInvitation(ctx, hash[:]); err != nil {
+		taken, err := q.TakeInvitation(ctx, hash[:])
+		if err != nil {
+			return err
+		}
+		if err := cancel(ctx, q, taken); err != nil {
 			return err
 		}
 		if err := before(q); err != nil {
@@ -469,7 +510,7 @@ func (s *Store) RemovePerson(ctx context.Context, by, email string, now time.Tim
 		if err := uninvite(ctx, tx, audit, everywhere, person.Email, person.Email); err != nil {
 			return err
 		}
-		if err := q.DeleteResets(ctx, person.ID); err != nil {
+		if _, err := deleteResets(ctx, q, person.ID); err != nil {
 			return err
 		}
 		return found(q.DeletePerson(ctx, person.ID))
@@ -487,6 +528,9 @@ func uninvite(ctx context.Context, tx pgx.Tx, because Audit, at tenants.Merchant
 		audit := Audit{Operator: because.Operator, Action: "member.uninvite", Detail: row.Email + ", with the rights of who invited or was invited", At: because.At}
 		if err == nil {
 			err = audited(ctx, tx, auditing(ctx, audit, movement.Owner{MerchantID: row.MerchantID}))
+		}
+		if err == nil {
+			err = cancel(ctx, dbsqlc.New(tx), row.MailID)
 		}
 	}
 	return err

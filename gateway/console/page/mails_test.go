@@ -43,11 +43,23 @@ func (s *setting) post(t *testing.T) *post {
 // read returns what was mailed since, after everything that waits was done.
 func (p *post) read() []mail.Message {
 	p.Helper()
-	ended, end := context.WithCancel(p.Context())
+	p.s.work(p.T)
+	return p.send(p.s.store)
+}
+
+// work has the replica do what waits.
+func (s *setting) work(t *testing.T) {
+	t.Helper()
+	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := p.s.signin.Run(ended); err != nil {
-		p.Fatal(err)
+	if err := s.signin.Run(ended); err != nil {
+		t.Fatal(err)
 	}
+}
+
+// send has an outbox send what is due, each mail once.
+func (p *post) send(of mail.Queue) []mail.Message {
+	p.Helper()
 	buckets := make([]int, movement.Buckets)
 	for i := range buckets {
 		buckets[i] = i
@@ -66,7 +78,7 @@ func (p *post) read() []mail.Message {
 	}
 	sent := make(chan mail.Message, len(due))
 	running, stop := context.WithCancel(p.Context())
-	outbox := mail.NewOutbox(p.s.store, func(_ context.Context, m mail.Message) error {
+	outbox := mail.NewOutbox(of, func(_ context.Context, m mail.Message) error {
 		sent <- m
 		return nil
 	}, p.s.vault, queue.NewLeases(p.s.store, "mails", "one", movement.Buckets, p.s.now), slog.New(slog.DiscardHandler))
@@ -273,6 +285,108 @@ func TestNoLinkLeadsNowhere(t *testing.T) {
 	if mails := p.read(); len(mails) > 0 {
 		t.Errorf("mailed %+v", mails)
 	}
+}
+
+// TestNoMailWithADeadLink: a mail that waits is not sent once its invitation was replaced,
+// revoked or used, its inviter was removed, or the password was set otherwise.
+func TestNoMailWithADeadLink(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	ada, _, _ := s.newcomer(t, "ada@example.com", tenants.RoleOwner)
+	bob, _, _ := s.newcomer(t, "bob@example.com", tenants.RoleOwner)
+	cleo, _, _ := s.newcomerAt(t, s.shop(t), "cleo@example.com", tenants.RoleOwner)
+	p := s.post(t)
+	invite := func(by, email string) {
+		t.Helper()
+		if _, _, err := s.signin.Invite(t.Context(), by, s.merchant, tenants.RoleViewer, email, mail.English); err != nil {
+			t.Fatal(err)
+		}
+	}
+	invite(ada.Email, "replaced@example.com")
+	invite(ada.Email, "replaced@example.com")
+	p.one("replaced@example.com", "Invitation to A shop")
+
+	invite(ada.Email, "revoked@example.com")
+	invite(bob.Email, "friend@example.com")
+	if err := s.signin.Uninvite(t.Context(), ada.Email, s.merchant, "revoked@example.com"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.signin.Remove(t.Context(), ada.Email, tenants.Member{PersonID: bob.ID, MerchantID: s.merchant, Email: bob.Email}); err != nil {
+		t.Fatal(err)
+	}
+	invite(ada.Email, cleo.Email)
+	for _, m := range p.send(recordless{s.store}) {
+		if _, err := s.signin.Join(t.Context(), strings.TrimPrefix(linkIn(t, m), "/invitations/"), cleo); err != nil {
+			t.Error(err)
+		}
+	}
+	if mails := p.read(); len(mails) > 0 {
+		t.Errorf("mailed %+v", mails)
+	}
+
+	if err := s.signin.Forgot(t.Context(), from, "https://console.example", ada.Email); err != nil {
+		t.Fatal(err)
+	}
+	s.work(t)
+	if err := s.signin.ChangePassword(t.Context(), ada, "another sentence of words"); err != nil {
+		t.Fatal(err)
+	}
+	p.one(ada.Email, "Kata sandi Anda telah diubah")
+}
+
+// recordless is the queue of an outbox that is killed after it has sent a mail and before it
+// has recorded that.
+type recordless struct{ *store.Store }
+
+func (recordless) RecordMail(context.Context, movement.MailAttempt) (bool, error) {
+	return false, errors.New("killed")
+}
+
+// TestPeoplesMailsOutliveAKill: whether a replica is killed before it sends or before it
+// records it, each mail is sent, to nobody else, and its link is good or it is not sent.
+func TestPeoplesMailsOutliveAKill(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	ada, _, _ := s.newcomer(t, "ada@example.com", tenants.RoleOwner)
+	p, v := s.post(t), s.visitor(t)
+	for _, email := range []string{"bob@example.com", "cleo@example.com"} {
+		if _, _, err := s.signin.Invite(t.Context(), ada.Email, s.merchant, tenants.RoleViewer, email, mail.English); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.signin.Forgot(t.Context(), from, "https://console.example", ada.Email); err != nil {
+		t.Fatal(err)
+	}
+	s.work(t)
+	check := func(mails []mail.Message, want ...string) (ids []string) {
+		t.Helper()
+		var to []string
+		for _, m := range mails {
+			to, ids = append(to, m.To), append(ids, m.ID)
+			if status, _, text := v.ask(http.MethodGet, linkIn(t, m), nil); status != http.StatusOK || m.To != ada.Email && !strings.Contains(text, m.To) {
+				t.Errorf("the link in the mail to %s: %d %s", m.To, status, text)
+			}
+		}
+		slices.Sort(to)
+		slices.Sort(ids)
+		if !slices.Equal(to, want) {
+			t.Errorf("mailed %q, want %q", to, want)
+		}
+		return ids
+	}
+	// The rows are written and nothing is sent: the replica that follows sends all, and is
+	// killed before it records any.
+	unrecorded := check(p.send(recordless{s.store}), "ada@example.com", "bob@example.com", "cleo@example.com")
+	if err := s.signin.Uninvite(t.Context(), ada.Email, s.merchant, "cleo@example.com"); err != nil {
+		t.Fatal(err)
+	}
+	again := check(p.read(), "ada@example.com", "bob@example.com")
+	for _, id := range again {
+		if !slices.Contains(unrecorded, id) {
+			t.Errorf("mail %s is sent again under another id", id)
+		}
+	}
+	check(p.read())
 }
 
 // TestARevokedInvitationIsRefused.

@@ -12,6 +12,21 @@ import (
 	"github.com/google/uuid"
 )
 
+const cancelMails = `-- name: CancelMails :exec
+UPDATE mails SET recipient = '', subject = '', body = '', state = 'dead', fault = $1, due_at = NULL
+WHERE mail_id = ANY($2::UUID[]) AND state = 'waiting'
+`
+
+type CancelMailsParams struct {
+	Fault   string
+	MailIds []uuid.UUID
+}
+
+func (q *Queries) CancelMails(ctx context.Context, arg CancelMailsParams) error {
+	_, err := q.db.Exec(ctx, cancelMails, arg.Fault, arg.MailIds)
+	return err
+}
+
 const countMails = `-- name: CountMails :one
 SELECT count(*) FROM mails WHERE mail_id = $1
 `

@@ -33,3 +33,7 @@ WHERE mail_id = @mail_id AND attempts = @attempts AND state = 'waiting';
 
 -- name: CountMails :one
 SELECT count(*) FROM mails WHERE mail_id = @mail_id;
+
+-- name: CancelMails :exec
+UPDATE mails SET recipient = '', subject = '', body = '', state = 'dead', fault = @fault, due_at = NULL
+WHERE mail_id = ANY(@mail_ids::UUID[]) AND state = 'waiting';
