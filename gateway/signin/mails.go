@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -107,8 +108,12 @@ func (s *SignIn) Invite(ctx context.Context, by string, to tenants.MerchantID, r
 		if err != nil {
 			return "", i, err
 		}
+		inviter, err := s.inviter(ctx, i)
+		if err != nil {
+			return "", i, err
+		}
 		mails = s.compose(ctx, "invitation", language, i.Email, mail.Values{
-			"By": by, "Place": place, "Role": string(role), "Link": url, "Until": mail.When(language, i.ExpiresAt),
+			"By": inviter, "Place": place, "Role": string(role), "Link": url, "Until": mail.When(language, i.ExpiresAt),
 		})
 	}
 	until(i.ExpiresAt, mails)
@@ -139,6 +144,19 @@ func (s *SignIn) nameOf(ctx context.Context, id tenants.MerchantID) (string, err
 		return "", tenants.ErrNotFound
 	}
 	return found[0].Name, nil
+}
+
+// inviter is who invites to a merchant, as its people may read it: one of them, or nothing
+// for an operator, whose address is not theirs to know.
+func (s *SignIn) inviter(ctx context.Context, i tenants.Invitation) (string, error) {
+	if i.MerchantID == tenants.Platform {
+		return i.By, nil
+	}
+	members, err := s.store.MembersOf(ctx, i.MerchantID)
+	if err != nil || !slices.ContainsFunc(members, func(m tenants.Member) bool { return m.Email == i.By }) {
+		return "", err
+	}
+	return i.By, nil
 }
 
 // Invitations lists those to a merchant, or to the platform, that are open.

@@ -386,7 +386,7 @@ func (s *SignIn) invitation(by string, to tenants.MerchantID, role tenants.Role,
 }
 
 // Invitation finds one by its secret. Known tells whether the person that is invited has
-// signed in here before.
+// signed in here before. By is empty where an operator invites to a merchant.
 func (s *SignIn) Invitation(ctx context.Context, secret string) (i tenants.Invitation, known bool, err error) {
 	if !secretForm.MatchString(secret) { // nothing is read for what can be no secret
 		return tenants.Invitation{}, false, ErrInvitation
@@ -396,6 +396,9 @@ func (s *SignIn) Invitation(ctx context.Context, secret string) (i tenants.Invit
 	case errors.Is(err, tenants.ErrNotFound), err == nil && !s.now().Before(i.ExpiresAt):
 		return tenants.Invitation{}, false, ErrInvitation
 	case err != nil:
+		return tenants.Invitation{}, false, err
+	}
+	if i.By, err = s.inviter(ctx, i); err != nil {
 		return tenants.Invitation{}, false, err
 	}
 	_, err = s.store.PersonByEmail(ctx, i.Email)

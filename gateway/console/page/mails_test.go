@@ -389,6 +389,26 @@ func TestPeoplesMailsOutliveAKill(t *testing.T) {
 	check(p.read())
 }
 
+// TestNoMerchantReadsAnOperatorsAddress in an invitation, nor in its mail.
+func TestNoMerchantReadsAnOperatorsAddress(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	s.newcomer(t, "ada@example.com", tenants.RoleOwner)
+	p, v := s.post(t), s.visitor(t)
+	for by, want := range map[string]string{"ayu@operators.example": "An operator of the platform", "ada@example.com": "ada@example.com"} {
+		if _, _, err := s.signin.Invite(t.Context(), by, s.merchant, tenants.RoleViewer, "eve@example.com", mail.English); err != nil {
+			t.Fatal(err)
+		}
+		m := p.one("eve@example.com", "Invitation to A shop")
+		_, _, page := v.ask(http.MethodGet, linkIn(t, m), nil)
+		for _, text := range []string{m.Text, page} {
+			if strings.Contains(text, "ayu@") || !strings.Contains(text, want+" invites ") {
+				t.Errorf("%s invites: %s", by, text)
+			}
+		}
+	}
+}
+
 // TestARevokedInvitationIsRefused.
 func TestARevokedInvitationIsRefused(t *testing.T) {
 	t.Parallel()
