@@ -67,7 +67,7 @@ func openSignIn(ctx context.Context, c Config) (in *signin.SignIn, done func(), 
 		return nil, nil, err
 	}
 	in, err = signin.New(signin.Dependencies{
-		Store: s, Vault: vault, Failures: limit.NewFailures(), Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Store: s, Vault: vault, Failures: limit.NewFailures(), Asks: limit.NewFailures(), Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Links: signin.Links{Merchants: c.MerchantsConsoleURL, Operators: c.OperatorsConsoleURL},
 	})
 	return in, s.Close, err

@@ -291,7 +291,7 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 	}
 	approvals.Follow(w.plugins)
 	people, err := signin.New(signin.Dependencies{
-		Store: w.store, Vault: w.vault, Failures: limit.NewFailures(), Links: signin.Links{Merchants: "https://console.example.com"}, Now: now, Log: log,
+		Store: w.store, Vault: w.vault, Failures: limit.NewFailures(), Asks: limit.NewFailures(), Links: signin.Links{Merchants: "https://console.example.com"}, Now: now, Log: log,
 	})
 	if err != nil {
 		t.Fatal(err)

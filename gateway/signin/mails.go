@@ -196,7 +196,7 @@ type asked struct {
 // Forgot mails a link to a new password, into the console whose URL is given. The answer is
 // the same whether or not somebody has the address, and at once: Run does the rest.
 func (s *SignIn) Forgot(ctx context.Context, from netip.Addr, console, address string) error {
-	if blocked, _ := s.failures.Record(s.now(), from); blocked {
+	if blocked, _ := s.asks.Record(s.now(), from); blocked {
 		return ErrTooMany
 	}
 	address, err := Email(address)
@@ -227,7 +227,7 @@ func (s *SignIn) send(ctx context.Context, a asked) error {
 	if len(mails) > 0 {
 		until(r.ExpiresAt, mails)
 		var added bool
-		added, err = s.store.AddReset(ctx, p, r, s.now().Add(-resetPause), s.now(), mails...)
+		added, err = s.store.AddReset(ctx, "gateway", p, r, s.now().Add(-resetPause), s.now(), mails...)
 		if added {
 			s.committed(mails)
 		}
@@ -260,7 +260,7 @@ func (s *SignIn) Recover(ctx context.Context, address string) (url string, until
 	}
 	secret, hash := drawn()
 	until = s.now().Add(resetLife)
-	_, err = s.store.AddReset(ctx, p, tenants.Reset{Hash: hash, PersonID: p.ID, ExpiresAt: until}, s.now(), s.now())
+	_, err = s.store.AddReset(ctx, "gerbang", p, tenants.Reset{Hash: hash, PersonID: p.ID, ExpiresAt: until}, s.now(), s.now())
 	return console + "/reset/" + secret, until, err
 }
 

@@ -62,6 +62,7 @@ type SignIn struct {
 	store    Store
 	vault    Vault
 	failures Failures
+	asks     Failures
 	now      func() time.Time
 	log      *slog.Logger
 	hashing  chan struct{}
@@ -81,7 +82,8 @@ type SignIn struct {
 type Dependencies struct {
 	Store    Store
 	Vault    Vault
-	Failures Failures
+	Failures Failures // of those who sign in
+	Asks     Failures // for new passwords: nobody is kept from their sign-in by them
 	Links    Links
 	Mailed   func() // called after mails were committed; nil where none can be sent, and none is made
 	Now      func() time.Time
@@ -91,7 +93,7 @@ type Dependencies struct {
 // New makes a SignIn.
 func New(d Dependencies) (*SignIn, error) {
 	s := &SignIn{
-		store: d.Store, vault: d.Vault, failures: d.Failures, links: d.Links, mailed: d.Mailed, now: d.Now, log: d.Log,
+		store: d.Store, vault: d.Vault, failures: d.Failures, asks: d.Asks, links: d.Links, mailed: d.Mailed, now: d.Now, log: d.Log,
 		hashing: make(chan struct{}, max(1, runtime.NumCPU()/coresAHash)), refused: make(chan refused, mostRefusals), waiting: map[refused]refusal{},
 		forgotten: make(chan asked, mostAsked), tidings: make(chan news, mostAsked), told: map[string]bool{},
 	}

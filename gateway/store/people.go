@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -158,8 +159,9 @@ func cancel(ctx context.Context, q *dbsqlc.Queries, mails ...*uuid.UUID) error {
 
 // AddReset stores a link by which somebody sets another password, and is false where one was
 // made at a time from which on another is too soon.
-func (s *Store) AddReset(ctx context.Context, p tenants.Person, r tenants.Reset, soon, now time.Time, mails ...movement.Mail) (bool, error) {
-	err := s.own(ctx, p, Audit{Action: "signin.reset", At: now}, func(q *dbsqlc.Queries) error {
+// It is audited as by whom is given: whoever asks has proven nothing, least of all to be the person.
+func (s *Store) AddReset(ctx context.Context, by string, p tenants.Person, r tenants.Reset, soon, now time.Time, mails ...movement.Mail) (bool, error) {
+	err := s.own(ctx, p, Audit{Operator: by, Action: "signin.reset", Detail: "somebody asked for a link for " + p.Email, At: now}, func(q *dbsqlc.Queries) error {
 		if err := q.ForgetResets(ctx, micro(now)); err != nil {
 			return err
 		}
@@ -220,10 +222,11 @@ func (s *Store) NoteSignIn(ctx context.Context, p tenants.Person, action, detail
 	return wrap("note sign-in", s.own(ctx, p, Audit{Action: action, Detail: detail, At: now}, func(*dbsqlc.Queries) error { return nil }, mails...))
 }
 
-// own runs a change of somebody's own sign-in, audited at placesOf them.
+// own runs a change of somebody's own sign-in, audited at placesOf them, as theirs unless
+// the entry names another.
 // The mails that tell of it are written with it.
 func (s *Store) own(ctx context.Context, p tenants.Person, audit Audit, change func(*dbsqlc.Queries) error, mails ...movement.Mail) error {
-	audit.Operator = p.Email
+	audit.Operator = cmp.Or(audit.Operator, p.Email)
 	return s.within(ctx, serializable, func(tx pgx.Tx) error {
 		q := dbsqlc.New(tx)
 		if err := change(q); err != nil {

@@ -116,7 +116,7 @@ func (c *Console) audit(r *room) error {
 	}
 	for i := range entries {
 		e := &entries[i]
-		if !has(people, e.Operator) {
+		if !has(people, e.Operator) && e.Operator != "gateway" {
 			e.Operator, e.From = r.T("operator"), ""
 		}
 		if as, by, ok := strings.Cut(e.Detail, ", invited by "); ok && !has(people, by) {

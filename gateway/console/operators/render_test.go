@@ -295,7 +295,7 @@ func arrive(t *testing.T, role tenants.Role, empty bool) (v visitor, code string
 		changes: v.changes,
 		person:  tenants.Person{ID: id, Email: visits, Name: "Ayu", Password: hash, TOTP: []byte(factor)},
 		member:  tenants.Member{PersonID: id, MerchantID: tenants.Platform, Role: role, Email: visits, Name: "Ayu", Since: now()},
-	}, Vault: plain{}, Failures: patient{}, Links: signin.Links{Merchants: "http://merchants.example", Operators: "http://console.example"}, Now: now, Log: slog.New(slog.DiscardHandler)})
+	}, Vault: plain{}, Failures: patient{}, Asks: patient{}, Links: signin.Links{Merchants: "http://merchants.example", Operators: "http://console.example"}, Now: now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

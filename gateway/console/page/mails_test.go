@@ -518,16 +518,26 @@ func TestAForgottenPassword(t *testing.T) {
 	}
 }
 
-// TestForgottenPasswordsAreBounded by where they come from.
+// TestForgottenPasswordsAreBounded by where they come from, apart from sign-ins: who asks too
+// often keeps nobody there from signing in. The audit does not say that the person has asked.
 func TestForgottenPasswordsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := newSetting(t)
+	_, secret, _ := s.newcomer(t, "ada@example.com", tenants.RoleOwner)
 	s.post(t)
 	for i := range 21 {
 		err := s.signin.Forgot(t.Context(), from, "https://console.example", "ada@example.com")
 		if want := i == 20; errors.Is(err, signin.ErrTooMany) != want {
 			t.Fatalf("attempt %d: %v", i, err)
 		}
+	}
+	if _, err := s.signin.Try(t.Context(), signin.Browser{}, from, "ada@example.com", password, s.code(secret)); err != nil {
+		t.Errorf("a sign-in from the same address: %v", err)
+	}
+	s.work(t)
+	audit, err := s.store.AuditOf(t.Context(), store.AuditRange{MerchantID: s.merchant, Action: "signin.reset", Most: 10})
+	if err != nil || len(audit) != 1 || audit[0].Operator != "gateway" || audit[0].Detail != "somebody asked for a link for ada@example.com" {
+		t.Errorf("audited as %+v, %v", audit, err)
 	}
 }
 

@@ -89,7 +89,7 @@ var links = signin.Links{Merchants: "https://console.example", Operators: "https
 func (s *setting) replica(t *testing.T, to signin.Links, mailed func()) *signin.SignIn {
 	t.Helper()
 	in, err := signin.New(signin.Dependencies{
-		Store: s.store, Vault: s.vault, Failures: limit.NewFailures(), Links: to, Mailed: mailed, Now: s.now, Log: slog.New(slog.DiscardHandler),
+		Store: s.store, Vault: s.vault, Failures: limit.NewFailures(), Asks: limit.NewFailures(), Links: to, Mailed: mailed, Now: s.now, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
