@@ -15,7 +15,7 @@
 // use it. Mails are in the language of the browser with which their reader has joined.
 //
 // A browser is known to a person for 30 days after they have signed in with it, by a sealed
-// cookie. A sign-in with another one is told by mail. Addresses are not compared: those of
+// cookie. A sign-in with another one is reported by mail. Addresses are not compared: those of
 // phones change by the hour, and a mail that comes every day is read by nobody.
 //
 // An operator may also be proven by an identity provider (package identity), in place of

@@ -18,6 +18,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/mail"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/text"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -113,7 +114,7 @@ func (s *SignIn) Invite(ctx context.Context, by string, to tenants.MerchantID, r
 			return "", i, err
 		}
 		mails = s.compose(ctx, "invitation", language, i.Email, mail.Values{
-			"By": inviter, "Place": place, "Role": string(role), "Link": url, "Until": mail.When(language, i.ExpiresAt),
+			"By": inviter, "Place": place, "Role": text.In(language, string(role)), "Link": url, "Until": mail.When(language, i.ExpiresAt),
 		})
 	}
 	until(i.ExpiresAt, mails)

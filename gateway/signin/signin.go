@@ -74,8 +74,8 @@ type SignIn struct {
 	links     Links
 	mailed    func()
 	forgotten chan asked
-	tidings   chan news
-	told      map[string]bool // guarded by mu
+	pending   chan notification
+	notified  map[string]bool // guarded by mu
 }
 
 // Dependencies are what a SignIn works with.
@@ -95,7 +95,7 @@ func New(d Dependencies) (*SignIn, error) {
 	s := &SignIn{
 		store: d.Store, vault: d.Vault, failures: d.Failures, asks: d.Asks, links: d.Links, mailed: d.Mailed, now: d.Now, log: d.Log,
 		hashing: make(chan struct{}, max(1, runtime.NumCPU()/coresAHash)), refused: make(chan refused, mostRefusals), waiting: map[refused]refusal{},
-		forgotten: make(chan asked, mostAsked), tidings: make(chan news, mostAsked), told: map[string]bool{},
+		forgotten: make(chan asked, mostAsked), pending: make(chan notification, mostAsked), notified: map[string]bool{},
 	}
 	var err error
 	s.nobody, err = argon2id.CreateHash(rand.Text(), hashParams)
@@ -283,8 +283,8 @@ func (s *SignIn) Run(ctx context.Context) error {
 			within(func(ctx context.Context) error { return s.audit(ctx, kind) })
 		case a := <-s.forgotten:
 			within(func(ctx context.Context) error { return s.send(ctx, a) })
-		case n := <-s.tidings:
-			within(func(ctx context.Context) error { return s.pass(ctx, n) })
+		case n := <-s.pending:
+			within(func(ctx context.Context) error { return s.reportKey(ctx, n) })
 		case <-ctx.Done():
 		}
 	}
@@ -302,8 +302,8 @@ func (s *SignIn) drain(ctx context.Context) error {
 			err = s.audit(ctx, <-s.refused)
 		case len(s.forgotten) > 0:
 			err = s.send(ctx, <-s.forgotten)
-		case len(s.tidings) > 0:
-			err = s.pass(ctx, <-s.tidings)
+		case len(s.pending) > 0:
+			err = s.reportKey(ctx, <-s.pending)
 		default:
 			return nil
 		}

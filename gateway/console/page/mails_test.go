@@ -417,7 +417,11 @@ func TestARevokedInvitationIsRefused(t *testing.T) {
 	if _, _, err := s.signin.Invite(t.Context(), "test", s.merchant, tenants.RoleViewer, "eve@example.com", mail.Indonesian); err != nil {
 		t.Fatal(err)
 	}
-	link := linkIn(t, p.one("eve@example.com", "Undangan ke A shop"))
+	m := p.one("eve@example.com", "Undangan ke A shop")
+	if !strings.Contains(m.Text, " sebagai pengamat.") {
+		t.Errorf("the role is not translated:\n%s", m.Text)
+	}
+	link := linkIn(t, m)
 	s.wait(time.Second)
 	if err := s.signin.Uninvite(t.Context(), "test", s.merchant, "eve@example.com"); err != nil {
 		t.Fatal(err)
