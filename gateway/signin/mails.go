@@ -181,8 +181,8 @@ const (
 	resetLife  = 30 * time.Minute
 	resetPause = 5 * time.Minute
 	mostAsked  = 1000
-	// knownFor is how long a browser counts as known since its person has signed in with it.
-	knownFor = 30 * 24 * time.Hour
+	// KnownFor is how long a browser counts as known since its person has signed in with it.
+	KnownFor = 30 * 24 * time.Hour
 )
 
 // ErrReset says that a link to a new password is used or over.
@@ -335,7 +335,7 @@ func (s *SignIn) knows(p tenants.Person, b Browser) bool {
 		return false
 	}
 	at, err := strconv.ParseInt(string(plain), 10, 64)
-	return err == nil && s.now().Sub(time.Unix(at, 0)) < knownFor
+	return err == nil && s.now().Sub(time.Unix(at, 0)) < KnownFor
 }
 
 // entered audits that somebody is in, and mails them where their browser is not known.

@@ -178,8 +178,25 @@ func (s *SignIn) use(ctx context.Context, p tenants.Person, code string) (bool, 
 
 // Vouched is the operator whom an identity provider has proven, by the verified address and
 // by the account there that they have linked: another one, though of the same address, opens
-// nothing. Where that only confirms who has signed in before, nobody enters.
-func (s *SignIn) Vouched(ctx context.Context, browser Browser, address, account string, confirms bool) (tenants.Person, error) {
+// nothing.
+func (s *SignIn) Vouched(ctx context.Context, browser Browser, address, account string) (tenants.Person, error) {
+	person, err := s.vouched(ctx, address, account)
+	if err != nil {
+		return tenants.Person{}, err
+	}
+	return person, s.entered(ctx, person, browser, "by the identity provider")
+}
+
+// VouchedAgain is Vouched for who has signed in before and gives a fresh proof.
+func (s *SignIn) VouchedAgain(ctx context.Context, address, account string) error {
+	person, err := s.vouched(ctx, address, account)
+	if err != nil {
+		return err
+	}
+	return s.store.NoteSignIn(ctx, person, "signin.confirm", "by the identity provider", s.now())
+}
+
+func (s *SignIn) vouched(ctx context.Context, address, account string) (tenants.Person, error) {
 	address, err := Email(address)
 	if err != nil {
 		return tenants.Person{}, ErrStranger
@@ -201,10 +218,7 @@ func (s *SignIn) Vouched(ctx context.Context, browser Browser, address, account 
 	}
 	switch person.Linked {
 	case account:
-		if confirms {
-			return person, s.store.NoteSignIn(ctx, person, "signin.confirm", "by the identity provider", s.now())
-		}
-		return person, s.entered(ctx, person, browser, "by the identity provider")
+		return person, nil
 	case "":
 		s.refuse(ctx, person, "by the identity provider: no account is linked")
 		return tenants.Person{}, ErrUnlinked

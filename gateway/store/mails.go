@@ -42,7 +42,18 @@ func (s *Store) DueMails(ctx context.Context, buckets []int, since, now time.Tim
 // Mail writes mails of no movement, which tell an owner's people of something, once: one of
 // an id that was mailed already is left out.
 func (s *Store) Mail(ctx context.Context, owner movement.Owner, now time.Time, mails ...movement.Mail) error {
-	send := func(tx pgx.Tx) error { return mailed(ctx, tx, owner, now, mails) }
+	send := func(tx pgx.Tx) error {
+		for i := range mails {
+			known, err := dbsqlc.New(tx).CountMails(ctx, mails[i].ID)
+			if err == nil && known == 0 {
+				err = mailed(ctx, tx, owner, now, mails[i:i+1])
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	err := s.within(ctx, serializable, send)
 	if sameAs(err, "mails_pkey") { // another replica was earlier
 		err = s.within(ctx, serializable, send)
@@ -50,16 +61,9 @@ func (s *Store) Mail(ctx context.Context, owner movement.Owner, now time.Time, m
 	return wrap("mail", err)
 }
 
-// mailed writes mails of no movement in a transaction.
+// mailed writes new mails of no movement in a transaction.
 func mailed(ctx context.Context, tx pgx.Tx, owner movement.Owner, now time.Time, mails []movement.Mail) error {
 	for i := range mails {
-		known, err := dbsqlc.New(tx).CountMails(ctx, mails[i].ID)
-		if err != nil {
-			return err
-		}
-		if known > 0 {
-			continue
-		}
 		var id uuid.UUID
 		if err := only(ctx, tx, ofOwner|queueMail, &write{owner: owner, now: micro(now), mail: &mails[i]}, &id); err != nil {
 			return err
