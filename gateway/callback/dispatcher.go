@@ -137,7 +137,7 @@ func (d *Dispatcher) giveUp(ctx context.Context, now time.Time, over []movement.
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeWithin)
 	defer cancel()
-	return errors.Join(append(faults, d.Queue.GiveUpCallbacks(ctx, now, keys))...)
+	return errors.Join(errors.Join(faults...), d.Queue.GiveUpCallbacks(ctx, now, keys))
 }
 
 // dead calls Dead, which has as long as a write.

@@ -261,8 +261,8 @@ func (s *Store) AuditOf(ctx context.Context, r AuditRange) ([]Audit, error) {
 
 // administer runs a change of an account, writes its audit entry and raises
 // the account's version, with the mails that tell of it, all in one transaction.
-func (s *Store) administer(ctx context.Context, what string, audit Audit, id tenants.MerchantID, change func(*dbsqlc.Queries) error, mails ...movement.Mail) error {
-	return s.administerTx(ctx, what, audit, id, func(_ pgx.Tx, q *dbsqlc.Queries) error { return change(q) }, mails...)
+func (s *Store) administer(ctx context.Context, what string, audit Audit, id tenants.MerchantID, change func(*dbsqlc.Queries) error) error {
+	return s.administerTx(ctx, what, audit, id, func(_ pgx.Tx, q *dbsqlc.Queries) error { return change(q) })
 }
 
 // administerTx is administer for a change that writes audit entries of other accounts, too.
