@@ -260,12 +260,13 @@ func (s *Store) AuditOf(ctx context.Context, r AuditRange) ([]Audit, error) {
 }
 
 // administer runs a change of an account, writes its audit entry and raises
-// the account's version, with the mails that tell of it, all in one transaction.
+// the account's version, all in one transaction.
 func (s *Store) administer(ctx context.Context, what string, audit Audit, id tenants.MerchantID, change func(*dbsqlc.Queries) error) error {
 	return s.administerTx(ctx, what, audit, id, func(_ pgx.Tx, q *dbsqlc.Queries) error { return change(q) })
 }
 
-// administerTx is administer for a change that writes audit entries of other accounts, too.
+// administerTx is administer for a change that writes audit entries of other accounts, or with
+// mails.
 func (s *Store) administerTx(ctx context.Context, what string, audit Audit, id tenants.MerchantID, change func(pgx.Tx, *dbsqlc.Queries) error, mails ...movement.Mail) error {
 	if audit.At.IsZero() || audit.Operator == "" || audit.Action == "" {
 		// Without its time no replica would learn of the change.
