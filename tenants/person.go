@@ -14,6 +14,9 @@ var ErrMember = errors.New("tenants: this person is here already: sign in, and a
 // others.
 var ErrLastOwner = errors.New("tenants: this is the last one who can invite others")
 
+// ErrManyInvitations says that somebody has made as many invitations as one may in a day.
+var ErrManyInvitations = errors.New("tenants: too many invitations in a day")
+
 // Person is somebody who may sign in.
 type Person struct {
 	ID        uuid.UUID
@@ -36,6 +39,12 @@ type Reset struct {
 	PersonID  uuid.UUID
 	ExpiresAt time.Time
 }
+
+// resetMails is the namespace of the ids of the mails with their links.
+var resetMails = uuid.MustParse("0f0c7b5e-4f5d-4c8e-8d39-0f4f6f2c7b11")
+
+// MailID is the id of the mail with a reset's link: with the link its mail ends, too.
+func (r Reset) MailID() uuid.UUID { return uuid.NewSHA1(resetMails, r.Hash[:]) }
 
 // Member is a person's role at a merchant, or at the platform.
 type Member struct {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
@@ -67,14 +66,12 @@ func openSignIn(ctx context.Context, c Config) (in *signin.SignIn, done func(), 
 	if _, err = readNameKey(ctx, s, vault, time.Now()); err != nil { // it is this database's keyset
 		return nil, nil, err
 	}
-	if in, err = signin.New(s, vault, limit.NewFailures(), time.Now, slog.New(slog.DiscardHandler)); err != nil {
-		return nil, nil, err
-	}
-	in.Post(signin.Post{Merchants: c.MerchantsConsoleURL, Operators: c.OperatorsConsoleURL})
-	return in, s.Close, nil
+	in, err = signin.New(signin.Dependencies{
+		Store: s, Vault: vault, Failures: limit.NewFailures(), Asks: limit.NewFailures(), Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Links: signin.Links{Merchants: c.MerchantsConsoleURL, Operators: c.OperatorsConsoleURL},
+	})
+	return in, s.Close, err
 }
-
-var errNoConsole = errors.New("merchants_console_url, or operators_console_url for operators, must be in the configuration: the link leads there")
 
 // Invite makes an invitation to a merchant, or to the platform, on the database and the
 // keyset of a configuration. Its link is for whoever asks to hand over.
@@ -84,7 +81,7 @@ func Invite(ctx context.Context, c Config, to tenants.MerchantID, role tenants.R
 		return Invited{}, err
 	}
 	defer done()
-	return invite(ctx, in, c, "gerbang invite", to, role, email)
+	return invite(ctx, in, "gerbang invite", to, role, email)
 }
 
 // Recovered is a link by which somebody sets a new password, with their second factor.
@@ -101,34 +98,24 @@ func Recover(ctx context.Context, c Config, email string) (Recovered, error) {
 	}
 	defer done()
 	link, until, err := in.Recover(tenants.From(ctx, tenants.CommandLine), email)
-	switch {
-	case errors.Is(err, tenants.ErrNotFound):
+	if errors.Is(err, tenants.ErrNotFound) {
 		return Recovered{}, fault.New(fault.NotFound, "Nobody signs in with this address.")
-	case err == nil && strings.HasPrefix(link, "/"):
-		err = errNoConsole
 	}
 	return Recovered{link, until}, err
 }
 
 // Invite makes an invitation on a running gateway, which is not mailed.
 func (a *App) Invite(ctx context.Context, by string, to tenants.MerchantID, role tenants.Role, email string) (Invited, error) {
-	return invite(ctx, a.SignIn, a.config, by, to, role, email)
+	return invite(ctx, a.SignIn, by, to, role, email)
 }
 
-func invite(ctx context.Context, in *signin.SignIn, c Config, by string, to tenants.MerchantID, role tenants.Role, email string) (Invited, error) {
-	base := c.MerchantsConsoleURL
-	if to == tenants.Platform {
-		base = c.OperatorsConsoleURL
-	}
-	if base == "" {
-		return Invited{}, errNoConsole
-	}
-	secret, i, err := in.Invite(tenants.From(ctx, tenants.CommandLine), by, to, role, email)
+func invite(ctx context.Context, in *signin.SignIn, by string, to tenants.MerchantID, role tenants.Role, email string) (Invited, error) {
+	url, i, err := in.Invite(tenants.From(ctx, tenants.CommandLine), by, to, role, email, "")
 	if errors.Is(err, tenants.ErrNotFound) {
 		return Invited{}, fault.New(fault.NotFound, "There is no such merchant.")
 	}
 	if err != nil {
 		return Invited{}, fmt.Errorf("invite: %w", err)
 	}
-	return Invited{URL: base + "/invitations/" + secret, Email: i.Email, Role: i.Role, ExpiresAt: i.ExpiresAt}, nil
+	return Invited{URL: url, Email: i.Email, Role: i.Role, ExpiresAt: i.ExpiresAt}, nil
 }

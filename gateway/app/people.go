@@ -21,8 +21,14 @@ import (
 // wireSignIn makes what people sign in with. Mailed wakes the outbox; it is nil where no
 // mails are sent.
 func (a *App) wireSignIn(vault *tenants.Vault, mailed func()) (err error) {
-	if a.SignIn, err = signin.New(a.store, vault, limit.NewFailures(), a.clock.Now, a.log); err == nil {
-		a.SignIn.Post(signin.Post{Merchants: a.config.MerchantsConsoleURL, Operators: a.config.OperatorsConsoleURL, Mailed: mailed})
+	links := signin.Links{Merchants: a.config.MerchantsConsoleURL}
+	if a.operatorsReachable() {
+		links.Operators = a.config.OperatorsConsoleURL
+	}
+	a.SignIn, err = signin.New(signin.Dependencies{
+		Store: a.store, Vault: vault, Failures: limit.NewFailures(), Asks: limit.NewFailures(), Links: links, Mailed: mailed, Now: a.clock.Now, Log: a.log,
+	})
+	if err == nil {
 		a.directory.NoteRefusals(a.SignIn.KeyRefused)
 	}
 	return err

@@ -2,11 +2,14 @@ package callback
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/queue"
@@ -57,6 +60,7 @@ type Dispatcher struct {
 const (
 	dispatchEvery = 250 * time.Millisecond
 	dispatchPage  = 512 // as much as can be under way
+	deadAtOnce    = 8
 	// postponeFrom is from where on waiting for a lane is written down; shorter
 	// waits leave the callback due.
 	postponeFrom = 2 * time.Second
@@ -112,23 +116,37 @@ func (d *Dispatcher) dispatch(ctx context.Context, page []movement.Callback) err
 	return nil // what can't be written rests by itself
 }
 
+// giveUp ends callbacks without a try, but for those of which nobody could be mailed: they
+// are due again.
 func (d *Dispatcher) giveUp(ctx context.Context, now time.Time, over []movement.Callback) error {
+	faults := make([]error, len(over))
+	var group errgroup.Group
+	group.SetLimit(deadAtOnce)
+	for i, c := range over {
+		group.Go(func() error {
+			faults[i] = d.dead(ctx, c, "")
+			return nil
+		})
+	}
+	_ = group.Wait() // each has a fault of its own
+	var keys []movement.CallbackKey
+	for i, c := range over {
+		if faults[i] == nil {
+			keys = append(keys, c.CallbackKey)
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, writeWithin)
 	defer cancel()
-	keys := make([]movement.CallbackKey, len(over))
-	for i, c := range over {
-		if err := d.dead(ctx, c, ""); err != nil {
-			return err
-		}
-		keys[i] = c.CallbackKey
-	}
-	return d.Queue.GiveUpCallbacks(ctx, now, keys)
+	return errors.Join(errors.Join(faults...), d.Queue.GiveUpCallbacks(ctx, now, keys))
 }
 
+// dead calls Dead, which has as long as a write.
 func (d *Dispatcher) dead(ctx context.Context, c movement.Callback, reason string) error {
 	if d.Dead == nil {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, writeWithin)
+	defer cancel()
 	return d.Dead(ctx, c, reason)
 }
 

@@ -289,6 +289,32 @@ func TestAnEndIsToldBeforeItIsRecorded(t *testing.T) {
 	})
 }
 
+// TestManyEndsAreToldInTime: each has as long as a write, some at once, and one that takes
+// for ever holds neither the others nor a stop.
+func TestManyEndsAreToldInTime(t *testing.T) {
+	t.Parallel()
+	for takes, want := range map[time.Duration]int{time.Second: 0, 24 * time.Hour: 100} {
+		synctest.Test(t, func(t *testing.T) {
+			q, s := newCallbacks(), newSender()
+			q.tells = takes
+			s.answer(bad, reply{outcome: callback.Failed})
+			for range 100 {
+				q.rows[q.add("mer_1", bad)].CreatedAt = time.Now().Add(time.Minute - 30*24*time.Hour)
+			}
+			c := dispatch(t, queuetest.NewTable(), q, s, "only")
+			pass(time.Hour)
+			if left := q.left(); left != want {
+				t.Errorf("told in %s each: %d are left", takes, left)
+			}
+			began := time.Now()
+			c.end()
+			if took := time.Since(began); took > time.Minute {
+				t.Errorf("told in %s each: the stop took %s", takes, took)
+			}
+		})
+	}
+}
+
 // TestAFailureFollowsTheSchedule fails each try of a delivery, at receivers of their
 // own so that no lane's pause comes on top.
 func TestAFailureFollowsTheSchedule(t *testing.T) {

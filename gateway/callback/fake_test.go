@@ -27,6 +27,7 @@ type callbacks struct {
 	put      int // statements that put off
 	untold   int // of tell, that fail
 	told     map[uuid.UUID]int
+	tells    time.Duration // how long tell takes
 }
 
 func newCallbacks() *callbacks {
@@ -128,7 +129,15 @@ func (q *callbacks) PostponeCallbacks(ctx context.Context, now time.Time, put []
 }
 
 // tell notes what is told to be dead, of which the first can't be told.
-func (q *callbacks) tell(_ context.Context, c movement.Callback, _ string) error {
+func (q *callbacks) tell(ctx context.Context, c movement.Callback, _ string) error {
+	q.mu.Lock()
+	takes := q.tells
+	q.mu.Unlock()
+	select {
+	case <-time.After(takes):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.untold > 0 {

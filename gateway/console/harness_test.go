@@ -290,11 +290,12 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 		t.Fatal(err)
 	}
 	approvals.Follow(w.plugins)
-	people, err := signin.New(w.store, w.vault, limit.NewFailures(), now, log)
+	people, err := signin.New(signin.Dependencies{
+		Store: w.store, Vault: w.vault, Failures: limit.NewFailures(), Asks: limit.NewFailures(), Links: signin.Links{Merchants: "https://console.example.com"}, Now: now, Log: log,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	people.Post(signin.Post{Merchants: "https://console.example.com"})
 	deps := console.Dependencies{
 		People:    people,
 		Approvals: approvals, Finder: w.store, Policies: w.store, Publisher: w.publisher, Following: w.following,

@@ -13,8 +13,8 @@ import (
 // People invites people to merchants. What is not there is tenants.ErrNotFound. Each change
 // is committed with its audit entry.
 type People interface {
-	// InviteByMail returns the link where nothing was mailed.
-	InviteByMail(ctx context.Context, by string, to tenants.MerchantID, role tenants.Role, address, language string) (url string, i tenants.Invitation, err error)
+	// Invite returns the link where nothing was mailed.
+	Invite(ctx context.Context, by string, to tenants.MerchantID, role tenants.Role, address, language string) (url string, i tenants.Invitation, err error)
 	Invitations(ctx context.Context, to tenants.MerchantID) ([]tenants.Invitation, error)
 	Uninvite(ctx context.Context, by string, to tenants.MerchantID, address string) error
 }
@@ -25,7 +25,7 @@ func (c *Console) invitePerson(x *call, wanted adminapi.NewInvitation) (adminapi
 		return adminapi.Invitation{}, fault.Invalid("language", "must be id or en")
 	}
 	role := cmp.Or(tenants.Role(wanted.Role), tenants.RoleOwner)
-	url, i, err := c.deps.People.InviteByMail(x.request.Context(), x.operator.Name, x.merchant(), role, wanted.Email, language)
+	url, i, err := c.deps.People.Invite(x.request.Context(), x.operator.Name, x.merchant(), role, wanted.Email, language)
 	out := invitationDocument(i)
 	out.URL = url
 	return out, notFound(err, "merchant")

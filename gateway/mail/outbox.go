@@ -61,9 +61,12 @@ func (o *Outbox) handle(ctx context.Context, page []movement.QueuedMail) error {
 // is not recorded is tried again.
 func (o *Outbox) attempt(ctx context.Context, m movement.QueuedMail) error {
 	opened, err := open(o.vault, m.Mail)
-	if err != nil {
+	switch {
+	case err != nil:
 		err = &Fault{Reason: "the mail can't be opened with the keyset"}
-	} else {
+	case over(m, o.Now()):
+		err = &Fault{Reason: "the link in the mail has ended", Permanent: true}
+	default:
 		err = o.send(ctx, Message{ID: m.ID.String(), At: m.CreatedAt, To: opened.To, Subject: opened.Subject, Text: opened.Text})
 	}
 	if err != nil && ctx.Err() != nil {
@@ -95,11 +98,14 @@ func follow(m movement.QueuedMail, err error, now time.Time) (movement.MailState
 		return movement.MailDead, time.Time{}
 	}
 	next, again := schedule.Next(m.Attempts+1, m.CreatedAt, now, rand.Int64N)
-	if !again {
+	if !again || over(m, next) {
 		return movement.MailDead, time.Time{}
 	}
 	return movement.MailWaiting, next
 }
+
+// over tells whether the link in a mail has ended at a time.
+func over(m movement.QueuedMail, at time.Time) bool { return !m.Until.IsZero() && !at.Before(m.Until) }
 
 // faultOf is the fault of an error. Of any other error it tells nothing, because
 // its text may hold a server's words.

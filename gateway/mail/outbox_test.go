@@ -44,6 +44,15 @@ func (b *bag) add(to string) uuid.UUID {
 	return id
 }
 
+// link has a mail's link end at a time.
+func (b *bag) link(id uuid.UUID, until time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m := b.mails[id]
+	m.Until = until
+	b.mails[id] = m
+}
+
 // DueMails reads what is due.
 func (b *bag) DueMails(_ context.Context, buckets []int, since, now time.Time, most int) ([]movement.QueuedMail, error) {
 	b.mu.Lock()
@@ -171,6 +180,34 @@ func TestMailsAreSentOnceByWhicheverReplica(t *testing.T) {
 		}
 		endOne()
 		endOther()
+	})
+}
+
+// TestALinkThatHasEndedIsNotSent: neither at the first attempt nor at a later one.
+func TestALinkThatHasEndedIsNotSent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, m := newBag(), &mailServer{}
+		ended, ends, good := b.add("ended@example.com"), b.add("away@example.com"), b.add("good@example.com")
+		b.link(ended, time.Now())
+		b.link(ends, time.Now().Add(10*time.Minute))
+		b.link(good, time.Now().Add(10*time.Minute))
+		m.say("away@example.com", &mail.Fault{Reason: "away", Code: 450})
+		_, _, end := post(t, queuetest.NewTable(), b, m, "one")
+		time.Sleep(time.Hour)
+		if m.tries(ended) != 0 || b.end(ended) != movement.MailDead || m.tries(good) != 1 || b.end(good) != movement.MailSent {
+			t.Errorf("ended: %d attempts, %q; good: %d attempts, %q", m.tries(ended), b.end(ended), m.tries(good), b.end(good))
+		}
+		tries := m.tries(ends)
+		if tries < 2 || b.end(ends) != movement.MailDead {
+			t.Errorf("while the link is good: %d attempts, %q", tries, b.end(ends))
+		}
+		m.say("", nil)
+		time.Sleep(24 * time.Hour)
+		if m.tries(ends) != tries {
+			t.Error("a mail is tried after its link has ended")
+		}
+		end()
 	})
 }
 

@@ -27,7 +27,7 @@ func Seal(v Vault, m movement.Mail) (movement.Mail, error) {
 		return movement.Mail{}, fmt.Errorf("mail: seal: %w", err)
 	}
 	sealed, err := v.SealPersonal(tenants.ColumnMail, m.ID.String(), plain)
-	return movement.Mail{ID: m.ID, Text: base64.StdEncoding.EncodeToString(sealed)}, err
+	return movement.Mail{ID: m.ID, Until: m.Until, Text: base64.StdEncoding.EncodeToString(sealed)}, err
 }
 
 // open is a mail as it was before Seal. Others are as they are.

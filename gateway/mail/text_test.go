@@ -23,7 +23,7 @@ var values = map[string][]string{
 }
 
 // parts stand in other texts.
-var parts = []string{"foot", "role"}
+var parts = []string{"foot"}
 
 // TestTexts renders each text in both languages: with all that it is filled with, whose lines
 // stay its own, and nothing else.
@@ -64,15 +64,18 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestRolesAreTranslated in a text that names one.
-func TestRolesAreTranslated(t *testing.T) {
+// TestNoEmptyRow: who names no browser has no row of it.
+func TestNoEmptyRow(t *testing.T) {
 	t.Parallel()
-	for role, want := range map[string]string{"owner": "pemilik", "viewer": "pengamat", "admin": "admin"} {
-		_, text := mail.Render("invitation", mail.Indonesian, mail.Values{"Role": role})
-		if !strings.Contains(text, "sebagai "+want+".") {
-			t.Errorf("%s:\n%s", role, text)
+	for _, language := range []string{mail.Indonesian, mail.English} {
+		if _, text := mail.Render("signin", language, mail.Values{"At": "now", "From": "here", "Browser": ""}); strings.Contains(text, "Peramban:") || strings.Contains(text, "Browser:") {
+			t.Errorf("%s:\n%s", language, text)
 		}
 	}
+}
+
+func TestTimesAreTranslated(t *testing.T) {
+	t.Parallel()
 	if got := mail.When(mail.Indonesian, time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC)); got != "1 Agustus 2026, 07:00:00 WIB" {
 		t.Errorf("in Indonesian %s", got)
 	}

@@ -463,6 +463,7 @@ type Mail struct {
 	To      string
 	Subject string
 	Text    string
+	Until   time.Time // when its link ends, and it is not sent any more; zero without one
 }
 
 // Bucket is the bucket of the outbox that sends it.

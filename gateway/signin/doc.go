@@ -15,7 +15,7 @@
 // use it. Mails are in the language of the browser with which their reader has joined.
 //
 // A browser is known to a person for 30 days after they have signed in with it, by a sealed
-// cookie. A sign-in with another one is told by mail. Addresses are not compared: those of
+// cookie. A sign-in with another one is reported by mail. Addresses are not compared: those of
 // phones change by the hour, and a mail that comes every day is read by nobody.
 //
 // An operator may also be proven by an identity provider (package identity), in place of
@@ -25,8 +25,8 @@
 // provider says who somebody is, never what they may do. Password and second factor stay
 // theirs, for the day on which it is down.
 //
-// A merchant's developers and owners are mailed, at most once a day for each receiver and key,
-// when a callback ends undelivered and when a right key is refused.
+// A merchant's developers and owners are mailed, at most once a day and mode when a
+// callback ends undelivered, and at most once a day for each right key that is refused.
 //
 // Sign-ins, sign-outs, used recovery codes, new ones, new passwords and linked accounts are audited at each
 // merchant that the person belongs to (the platform is one). Where they belong to several,

@@ -8,28 +8,26 @@ import (
 	"errors"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/mail"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/text"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// Post is how people are reached: by links into the consoles, and by mail.
-type Post struct {
-	Merchants, Operators string // the consoles' URLs, as configured: never a request's Host
-	Mailed               func() // called after mails were committed; nil where none can be sent, and none is made
-}
-
-// Post says how people are reached. It is called before anything else.
-func (s *SignIn) Post(p Post) { s.post = p }
+// Links are the consoles' URLs, as configured and never a request's Host; empty where people
+// can't reach one.
+type Links struct{ Merchants, Operators string }
 
 // Mails tells whether mails are sent.
-func (s *SignIn) Mails() bool { return s.post.Mailed != nil }
+func (s *SignIn) Mails() bool { return s.mailed != nil }
 
 // drawn is a secret of 260 bits for a link, and its form.
 func drawn() (secret string, hash tenants.Hash) {
@@ -39,12 +37,23 @@ func drawn() (secret string, hash tenants.Hash) {
 
 var secretForm = regexp.MustCompile(`^[A-Z2-7]{52}$`)
 
+// The refusals of what would make a link to nowhere.
+var (
+	errNoMerchants = fault.New(fault.InvalidRequest, "No link can be made: merchants_console_url is not in the gateway's configuration.")
+	errNoOperators = fault.New(fault.InvalidRequest, "No link can be made: operators_console_url is not in the gateway's configuration.")
+)
+
 // console is the URL of the console that somebody uses at a merchant, or at the platform.
-func (s *SignIn) console(of tenants.MerchantID) string {
-	if of == tenants.Platform {
-		return s.post.Operators
+func (s *SignIn) console(of tenants.MerchantID) (string, error) {
+	switch {
+	case of == tenants.Platform && s.links.Operators == "":
+		return "", errNoOperators
+	case of == tenants.Platform:
+		return s.links.Operators, nil
+	case s.links.Merchants == "":
+		return "", errNoMerchants
 	}
-	return s.post.Merchants
+	return s.links.Merchants, nil
 }
 
 // compose makes a mail, sealed. Without a mail server, or a keyset that seals, there is
@@ -68,36 +77,52 @@ func (s *SignIn) composeAs(ctx context.Context, id uuid.UUID, text, language, to
 	return []movement.Mail{m}
 }
 
-// committed has mails sent that were written, if any.
-func (s *SignIn) committed(mails []movement.Mail) {
-	if len(mails) > 0 {
-		s.post.Mailed()
+// until says when the link in mails ends.
+func until(end time.Time, mails []movement.Mail) {
+	for i := range mails {
+		mails[i].Until = end
 	}
 }
 
-// InviteByMail makes an invitation and mails it in a language. Where no mail is sent, its
-// URL is returned, this once.
-func (s *SignIn) InviteByMail(ctx context.Context, by string, to tenants.MerchantID, role tenants.Role, address, language string) (url string, i tenants.Invitation, err error) {
+// committed has mails sent that were written, if any.
+func (s *SignIn) committed(mails []movement.Mail) {
+	if len(mails) > 0 {
+		s.mailed()
+	}
+}
+
+// Invite makes an invitation and mails it in a language. Where no mail is sent, or no language
+// is given, its URL is returned, this once.
+func (s *SignIn) Invite(ctx context.Context, by string, to tenants.MerchantID, role tenants.Role, address, language string) (url string, i tenants.Invitation, err error) {
+	console, err := s.console(to)
+	if err != nil {
+		return "", i, err
+	}
 	secret, i, err := s.invitation(by, to, role, address)
 	if err != nil {
 		return "", i, err
 	}
-	place := ""
-	if to != tenants.Platform {
-		found, err := s.store.MerchantsByID(ctx, []string{string(to)})
+	url = console + "/invitations/" + secret
+	var mails []movement.Mail
+	if language != "" {
+		place, err := s.nameOf(ctx, to)
 		if err != nil {
 			return "", i, err
 		}
-		if len(found) == 0 {
-			return "", i, tenants.ErrNotFound
+		inviter, err := s.inviter(ctx, i)
+		if err != nil {
+			return "", i, err
 		}
-		place = found[0].Name
+		mails = s.compose(ctx, "invitation", language, i.Email, mail.Values{
+			"By": inviter, "Place": place, "Role": text.In(language, string(role)), "Link": url, "Until": mail.When(language, i.ExpiresAt),
+		})
 	}
-	url = s.console(to) + "/invitations/" + secret
-	mails := s.compose(ctx, "invitation", language, i.Email, mail.Values{
-		"By": by, "Place": place, "Role": string(role), "Link": url, "Until": mail.When(language, i.ExpiresAt),
-	})
-	if err := s.store.Invite(ctx, i, s.now(), mails...); err != nil {
+	until(i.ExpiresAt, mails)
+	err = s.store.Invite(ctx, i, s.now(), mails...)
+	if errors.Is(err, tenants.ErrManyInvitations) {
+		err = fault.New(fault.RateLimited, "You have made as many invitations here as one may in 24 hours: 50.")
+	}
+	if err != nil {
 		return "", i, err
 	}
 	if len(mails) > 0 {
@@ -105,6 +130,34 @@ func (s *SignIn) InviteByMail(ctx context.Context, by string, to tenants.Merchan
 		s.committed(mails)
 	}
 	return url, i, nil
+}
+
+// nameOf is a merchant's name, and none of the platform.
+func (s *SignIn) nameOf(ctx context.Context, id tenants.MerchantID) (string, error) {
+	if id == tenants.Platform {
+		return "", nil
+	}
+	found, err := s.store.MerchantsByID(ctx, []string{string(id)})
+	if err != nil {
+		return "", err
+	}
+	if len(found) == 0 {
+		return "", tenants.ErrNotFound
+	}
+	return found[0].Name, nil
+}
+
+// inviter is who invites to a merchant, as its people may read it: one of them, or nothing
+// for an operator, whose address is not theirs to know.
+func (s *SignIn) inviter(ctx context.Context, i tenants.Invitation) (string, error) {
+	if i.MerchantID == tenants.Platform {
+		return i.By, nil
+	}
+	members, err := s.store.MembersOf(ctx, i.MerchantID)
+	if err != nil || !slices.ContainsFunc(members, func(m tenants.Member) bool { return m.Email == i.By }) {
+		return "", err
+	}
+	return i.By, nil
 }
 
 // Invitations lists those to a merchant, or to the platform, that are open.
@@ -128,8 +181,8 @@ const (
 	resetLife  = 30 * time.Minute
 	resetPause = 5 * time.Minute
 	mostAsked  = 1000
-	// knownFor is how long a browser counts as known since its person has signed in with it.
-	knownFor = 30 * 24 * time.Hour
+	// KnownFor is how long a browser counts as known since its person has signed in with it.
+	KnownFor = 30 * 24 * time.Hour
 )
 
 // ErrReset says that a link to a new password is used or over.
@@ -144,7 +197,7 @@ type asked struct {
 // Forgot mails a link to a new password, into the console whose URL is given. The answer is
 // the same whether or not somebody has the address, and at once: Run does the rest.
 func (s *SignIn) Forgot(ctx context.Context, from netip.Addr, console, address string) error {
-	if blocked, _ := s.failures.Record(s.now(), from); blocked {
+	if blocked, _ := s.asks.Record(s.now(), from); blocked {
 		return ErrTooMany
 	}
 	address, err := Email(address)
@@ -160,18 +213,22 @@ func (s *SignIn) Forgot(ctx context.Context, from netip.Addr, console, address s
 }
 
 // send mails a link to a new password where somebody has the address.
-func (s *SignIn) send(ctx context.Context, a asked) {
-	ctx, cancel := context.WithTimeout(tenants.From(context.WithoutCancel(ctx), a.from), auditWait)
-	defer cancel()
+func (s *SignIn) send(ctx context.Context, a asked) error {
+	ctx = tenants.From(ctx, a.from)
 	p, err := s.store.PersonByEmail(ctx, a.email)
 	if errors.Is(err, tenants.ErrNotFound) {
-		return
+		return nil
 	}
 	secret, hash := drawn()
-	mails := s.compose(ctx, "reset", p.Language, p.Email, mail.Values{"Link": a.console + "/reset/" + secret})
-	if err == nil && len(mails) > 0 {
+	r := tenants.Reset{Hash: hash, PersonID: p.ID, ExpiresAt: s.now().Add(resetLife)}
+	var mails []movement.Mail
+	if err == nil && s.Mails() {
+		mails = s.composeAs(ctx, r.MailID(), "reset", p.Language, p.Email, mail.Values{"Link": a.console + "/reset/" + secret})
+	}
+	if len(mails) > 0 {
+		until(r.ExpiresAt, mails)
 		var added bool
-		added, err = s.store.AddReset(ctx, p, tenants.Reset{Hash: hash, PersonID: p.ID, ExpiresAt: s.now().Add(resetLife)}, s.now().Add(-resetPause), s.now(), mails...)
+		added, err = s.store.AddReset(ctx, "gateway", p, r, s.now().Add(-resetPause), s.now(), mails...)
 		if added {
 			s.committed(mails)
 		}
@@ -179,6 +236,7 @@ func (s *SignIn) send(ctx context.Context, a asked) {
 	if err != nil {
 		s.log.WarnContext(ctx, "a new password is not mailed", "person", p.ID.String(), "error", err)
 	}
+	return err
 }
 
 // Recover makes a link to a new password for who can't be mailed. Somebody with the gateway's
@@ -193,13 +251,17 @@ func (s *SignIn) Recover(ctx context.Context, address string) (url string, until
 	if err != nil {
 		return "", until, err
 	}
-	console := s.post.Merchants
+	var of tenants.MerchantID
 	if _, operator := (Present{p, members}).At(tenants.Platform); operator {
-		console = s.post.Operators
+		of = tenants.Platform
+	}
+	console, err := s.console(of)
+	if err != nil {
+		return "", until, err
 	}
 	secret, hash := drawn()
 	until = s.now().Add(resetLife)
-	_, err = s.store.AddReset(ctx, p, tenants.Reset{Hash: hash, PersonID: p.ID, ExpiresAt: until}, s.now(), s.now())
+	_, err = s.store.AddReset(ctx, "gerbang", p, tenants.Reset{Hash: hash, PersonID: p.ID, ExpiresAt: until}, s.now(), s.now())
 	return console + "/reset/" + secret, until, err
 }
 
@@ -273,7 +335,7 @@ func (s *SignIn) knows(p tenants.Person, b Browser) bool {
 		return false
 	}
 	at, err := strconv.ParseInt(string(plain), 10, 64)
-	return err == nil && s.now().Sub(time.Unix(at, 0)) < knownFor
+	return err == nil && s.now().Sub(time.Unix(at, 0)) < KnownFor
 }
 
 // entered audits that somebody is in, and mails them where their browser is not known.

@@ -61,7 +61,7 @@ type Store interface {
 	SetFactor(ctx context.Context, p tenants.Person, totp []byte, step int64, now time.Time, mails ...movement.Mail) error
 	ResetPassword(ctx context.Context, hash tenants.Hash, p tenants.Person, password string, now time.Time, mails ...movement.Mail) error
 	// AddReset is false, and stores nothing, where a link was made since soon.
-	AddReset(ctx context.Context, p tenants.Person, r tenants.Reset, soon, now time.Time, mails ...movement.Mail) (bool, error)
+	AddReset(ctx context.Context, by string, p tenants.Person, r tenants.Reset, soon, now time.Time, mails ...movement.Mail) (bool, error)
 	Reset(ctx context.Context, hash tenants.Hash) (tenants.Reset, error)
 
 	// Mail writes mails that tell a merchant's people of something, each id once.

@@ -33,8 +33,8 @@ const (
 	failureWait  = time.Minute
 	turnWait     = 2 * time.Second
 
-	mostRefusals = 1000 // that wait to be audited
-	auditWait    = 5 * time.Second
+	mostRefusals = 1000            // that wait to be audited
+	workWait     = 5 * time.Second // for each thing that Run does, and for all that waits at its end
 )
 
 // coresAHash is how many cores there are for each password that is checked at a time: the
@@ -62,6 +62,7 @@ type SignIn struct {
 	store    Store
 	vault    Vault
 	failures Failures
+	asks     Failures
 	now      func() time.Time
 	log      *slog.Logger
 	hashing  chan struct{}
@@ -70,18 +71,31 @@ type SignIn struct {
 	waiting  map[refused]refusal
 	nobody   string // a password's hash, for addresses that nobody has
 
-	post      Post
+	links     Links
+	mailed    func()
 	forgotten chan asked
-	tidings   chan news
-	told      map[string]bool // guarded by mu
+	pending   chan notification
+	notified  map[string]bool // guarded by mu
+}
+
+// Dependencies are what a SignIn works with.
+type Dependencies struct {
+	Store    Store
+	Vault    Vault
+	Failures Failures // of those who sign in
+	Asks     Failures // for new passwords: nobody is kept from their sign-in by them
+	Links    Links
+	Mailed   func() // called after mails were committed; nil where none can be sent, and none is made
+	Now      func() time.Time
+	Log      *slog.Logger
 }
 
 // New makes a SignIn.
-func New(store Store, vault Vault, failures Failures, now func() time.Time, log *slog.Logger) (*SignIn, error) {
+func New(d Dependencies) (*SignIn, error) {
 	s := &SignIn{
-		store: store, vault: vault, failures: failures, now: now, log: log,
+		store: d.Store, vault: d.Vault, failures: d.Failures, asks: d.Asks, links: d.Links, mailed: d.Mailed, now: d.Now, log: d.Log,
 		hashing: make(chan struct{}, max(1, runtime.NumCPU()/coresAHash)), refused: make(chan refused, mostRefusals), waiting: map[refused]refusal{},
-		forgotten: make(chan asked, mostAsked), tidings: make(chan news, mostAsked), told: map[string]bool{},
+		forgotten: make(chan asked, mostAsked), pending: make(chan notification, mostAsked), notified: map[string]bool{},
 	}
 	var err error
 	s.nobody, err = argon2id.CreateHash(rand.Text(), hashParams)
@@ -164,8 +178,25 @@ func (s *SignIn) use(ctx context.Context, p tenants.Person, code string) (bool, 
 
 // Vouched is the operator whom an identity provider has proven, by the verified address and
 // by the account there that they have linked: another one, though of the same address, opens
-// nothing. Where that only confirms who has signed in before, nobody enters.
-func (s *SignIn) Vouched(ctx context.Context, browser Browser, address, account string, confirms bool) (tenants.Person, error) {
+// nothing.
+func (s *SignIn) Vouched(ctx context.Context, browser Browser, address, account string) (tenants.Person, error) {
+	person, err := s.vouched(ctx, address, account)
+	if err != nil {
+		return tenants.Person{}, err
+	}
+	return person, s.entered(ctx, person, browser, "by the identity provider")
+}
+
+// VouchedAgain is Vouched for who has signed in before and gives a fresh proof.
+func (s *SignIn) VouchedAgain(ctx context.Context, address, account string) error {
+	person, err := s.vouched(ctx, address, account)
+	if err != nil {
+		return err
+	}
+	return s.store.NoteSignIn(ctx, person, "signin.confirm", "by the identity provider", s.now())
+}
+
+func (s *SignIn) vouched(ctx context.Context, address, account string) (tenants.Person, error) {
 	address, err := Email(address)
 	if err != nil {
 		return tenants.Person{}, ErrStranger
@@ -187,10 +218,7 @@ func (s *SignIn) Vouched(ctx context.Context, browser Browser, address, account 
 	}
 	switch person.Linked {
 	case account:
-		if confirms {
-			return person, s.store.NoteSignIn(ctx, person, "signin.confirm", "by the identity provider", s.now())
-		}
-		return person, s.entered(ctx, person, browser, "by the identity provider")
+		return person, nil
 	case "":
 		s.refuse(ctx, person, "by the identity provider: no account is linked")
 		return tenants.Person{}, ErrUnlinked
@@ -255,45 +283,61 @@ func (s *SignIn) refuse(ctx context.Context, p tenants.Person, why string) {
 	s.waiting[kind] = refusal{p, earlier.times + 1, s.now(), tenants.OriginOf(ctx)}
 }
 
-// Run audits refused sign-ins, and mails links to new passwords and refused keys, until the context ends, and
-// then those that still wait.
+// Run audits refused sign-ins, and mails links to new passwords and refused keys, until the
+// context ends, and then drains what still waits.
 func (s *SignIn) Run(ctx context.Context) error {
-	for {
+	within := func(do func(context.Context) error) { // also while the gateway stops
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), workWait)
+		defer cancel()
+		_ = do(ctx) // it is logged
+	}
+	for ctx.Err() == nil {
 		select {
 		case kind := <-s.refused:
-			s.audit(ctx, kind)
+			within(func(ctx context.Context) error { return s.audit(ctx, kind) })
 		case a := <-s.forgotten:
-			s.send(ctx, a)
-		case n := <-s.tidings:
-			s.pass(ctx, n)
+			within(func(ctx context.Context) error { return s.send(ctx, a) })
+		case n := <-s.pending:
+			within(func(ctx context.Context) error { return s.reportKey(ctx, n) })
 		case <-ctx.Done():
-			for len(s.tidings) > 0 {
-				s.pass(ctx, <-s.tidings)
-			}
-			for len(s.forgotten) > 0 {
-				s.send(ctx, <-s.forgotten)
-			}
-			for len(s.refused) > 0 && s.audit(ctx, <-s.refused) {
-				continue
-			}
+		}
+	}
+	within(s.drain)
+	return nil
+}
+
+// drain does what waits, audits first, all of it within one deadline and up to the first
+// failure: a database that does not answer must not hold a stop.
+func (s *SignIn) drain(ctx context.Context) error {
+	for {
+		var err error
+		switch {
+		case len(s.refused) > 0:
+			err = s.audit(ctx, <-s.refused)
+		case len(s.forgotten) > 0:
+			err = s.send(ctx, <-s.forgotten)
+		case len(s.pending) > 0:
+			err = s.reportKey(ctx, <-s.pending)
+		default:
 			return nil
+		}
+		if err != nil {
+			return err
 		}
 	}
 }
 
-// audit keeps refusals of a kind, also while the gateway stops.
-func (s *SignIn) audit(ctx context.Context, kind refused) bool {
+// audit keeps refusals of a kind.
+func (s *SignIn) audit(ctx context.Context, kind refused) error {
 	s.mu.Lock()
 	r := s.waiting[kind]
 	delete(s.waiting, kind)
 	s.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditWait)
-	defer cancel()
 	err := s.store.NoteRefusal(tenants.From(ctx, r.from), r.person, kind.why, r.times, r.at)
 	if err != nil {
 		s.log.WarnContext(ctx, "a refused sign-in is not audited", "person", kind.person.String(), "why", kind.why, "error", err)
 	}
-	return err == nil
+	return err
 }
 
 // failed counts a failure of an address and says what it is answered with.
@@ -345,14 +389,6 @@ func (s *SignIn) hashed(ctx context.Context, password string) (string, error) {
 	return argon2id.CreateHash(password, hashParams)
 }
 
-// Invite makes an invitation that is not mailed, whose secret is returned this once.
-func (s *SignIn) Invite(ctx context.Context, by string, to tenants.MerchantID, role tenants.Role, address string) (secret string, i tenants.Invitation, err error) {
-	if secret, i, err = s.invitation(by, to, role, address); err != nil {
-		return "", i, err
-	}
-	return secret, i, s.store.Invite(ctx, i, s.now())
-}
-
 // invitation draws one.
 func (s *SignIn) invitation(by string, to tenants.MerchantID, role tenants.Role, address string) (secret string, i tenants.Invitation, err error) {
 	if !slices.Contains(tenants.RolesOf(to), role) {
@@ -366,7 +402,7 @@ func (s *SignIn) invitation(by string, to tenants.MerchantID, role tenants.Role,
 }
 
 // Invitation finds one by its secret. Known tells whether the person that is invited has
-// signed in here before.
+// signed in here before. By is empty where an operator invites to a merchant.
 func (s *SignIn) Invitation(ctx context.Context, secret string) (i tenants.Invitation, known bool, err error) {
 	if !secretForm.MatchString(secret) { // nothing is read for what can be no secret
 		return tenants.Invitation{}, false, ErrInvitation
@@ -376,6 +412,9 @@ func (s *SignIn) Invitation(ctx context.Context, secret string) (i tenants.Invit
 	case errors.Is(err, tenants.ErrNotFound), err == nil && !s.now().Before(i.ExpiresAt):
 		return tenants.Invitation{}, false, ErrInvitation
 	case err != nil:
+		return tenants.Invitation{}, false, err
+	}
+	if i.By, err = s.inviter(ctx, i); err != nil {
 		return tenants.Invitation{}, false, err
 	}
 	_, err = s.store.PersonByEmail(ctx, i.Email)

@@ -260,8 +260,14 @@ func (s *Store) AuditOf(ctx context.Context, r AuditRange) ([]Audit, error) {
 }
 
 // administer runs a change of an account, writes its audit entry and raises
-// the account's version, with the mails that tell of it, all in one transaction.
-func (s *Store) administer(ctx context.Context, what string, audit Audit, id tenants.MerchantID, change func(*dbsqlc.Queries) error, mails ...movement.Mail) error {
+// the account's version, all in one transaction.
+func (s *Store) administer(ctx context.Context, what string, audit Audit, id tenants.MerchantID, change func(*dbsqlc.Queries) error) error {
+	return s.administerTx(ctx, what, audit, id, func(_ pgx.Tx, q *dbsqlc.Queries) error { return change(q) })
+}
+
+// administerTx is administer for a change that writes audit entries of other accounts, or with
+// mails.
+func (s *Store) administerTx(ctx context.Context, what string, audit Audit, id tenants.MerchantID, change func(pgx.Tx, *dbsqlc.Queries) error, mails ...movement.Mail) error {
 	if audit.At.IsZero() || audit.Operator == "" || audit.Action == "" {
 		// Without its time no replica would learn of the change.
 		return fmt.Errorf("store: %s: an audit entry needs an operator, an action and a time", what)
@@ -272,7 +278,7 @@ func (s *Store) administer(ctx context.Context, what string, audit Audit, id ten
 		if err := keepRecord(ctx, q, id, audit.At); err != nil {
 			return err
 		}
-		if err := change(q); err != nil {
+		if err := change(tx, q); err != nil {
 			return err
 		}
 		if err := audited(ctx, tx, entry); err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 )
 
-// DueMails reads the mails of some buckets that are due, the oldest first. Since
+// DueMails reads the mails of some buckets that are due: those with a link first, and of both
+// the oldest. Since
 // is a lower bound that keeps the scan short, zero for none.
 func (s *Store) DueMails(ctx context.Context, buckets []int, since, now time.Time, most int) ([]movement.QueuedMail, error) {
 	since = micro(since)
@@ -25,8 +26,12 @@ func (s *Store) DueMails(ctx context.Context, buckets []int, since, now time.Tim
 	due := make([]movement.QueuedMail, len(rows))
 	for i := range rows {
 		row := rows[i].Mail
+		m := movement.Mail{ID: row.MailID, To: row.Recipient, Subject: row.Subject, Text: row.Body}
+		if row.NotAfter != nil {
+			m.Until = row.NotAfter.UTC()
+		}
 		due[i] = movement.QueuedMail{
-			Mail:  movement.Mail{ID: row.MailID, To: row.Recipient, Subject: row.Subject, Text: row.Body},
+			Mail:  m,
 			Owner: movement.Owner{MerchantID: row.MerchantID, Mode: row.Mode}, MovementID: movement.ID(row.MovementID),
 			Attempts: int(row.Attempts), CreatedAt: row.CreatedAt.UTC(),
 		}
@@ -37,7 +42,18 @@ func (s *Store) DueMails(ctx context.Context, buckets []int, since, now time.Tim
 // Mail writes mails of no movement, which tell an owner's people of something, once: one of
 // an id that was mailed already is left out.
 func (s *Store) Mail(ctx context.Context, owner movement.Owner, now time.Time, mails ...movement.Mail) error {
-	send := func(tx pgx.Tx) error { return mailed(ctx, tx, owner, now, mails) }
+	send := func(tx pgx.Tx) error {
+		for i := range mails {
+			known, err := dbsqlc.New(tx).CountMails(ctx, mails[i].ID)
+			if err == nil && known == 0 {
+				err = mailed(ctx, tx, owner, now, mails[i:i+1])
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	err := s.within(ctx, serializable, send)
 	if sameAs(err, "mails_pkey") { // another replica was earlier
 		err = s.within(ctx, serializable, send)
@@ -45,16 +61,9 @@ func (s *Store) Mail(ctx context.Context, owner movement.Owner, now time.Time, m
 	return wrap("mail", err)
 }
 
-// mailed writes mails of no movement in a transaction.
+// mailed writes new mails of no movement in a transaction.
 func mailed(ctx context.Context, tx pgx.Tx, owner movement.Owner, now time.Time, mails []movement.Mail) error {
 	for i := range mails {
-		known, err := dbsqlc.New(tx).CountMails(ctx, mails[i].ID)
-		if err != nil {
-			return err
-		}
-		if known > 0 {
-			continue
-		}
 		var id uuid.UUID
 		if err := only(ctx, tx, ofOwner|queueMail, &write{owner: owner, now: micro(now), mail: &mails[i]}, &id); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 func receiptMail() *movement.Mail {
@@ -86,4 +87,26 @@ func TestTriesOfAMail(t *testing.T) {
 		t.Errorf("a mail that was sent is dead: %t, %v", ours, err)
 	}
 	execute(t, url, `ALTER TABLE mails ADD CONSTRAINT forgotten CHECK (recipient = '' AND subject = '' AND body = '')`) // or it fails
+}
+
+// TestMailsWithLinksGoFirst: somebody waits for them, however many others are due.
+func TestMailsWithLinksGoFirst(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	owner := movement.Owner{MerchantID: string(tenants.Platform)}
+	until := epoch.Add(time.Hour)
+	for i := range 120 {
+		if err := s.Mail(t.Context(), owner, epoch.Add(time.Duration(i)*time.Millisecond), *receiptMail()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := *receiptMail()
+	link.Until = until
+	if err := s.Mail(t.Context(), owner, epoch.Add(time.Minute), link); err != nil {
+		t.Fatal(err)
+	}
+	due := dueMails(t, s, time.Time{}, epoch.Add(2*time.Minute))
+	if len(due) != 100 || due[0].ID != link.ID || !due[0].Until.Equal(until) || due[1].CreatedAt != epoch {
+		t.Errorf("%d due, the first %+v, then %+v", len(due), due[0], due[1])
+	}
 }

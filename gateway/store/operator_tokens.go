@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -84,11 +86,15 @@ type EndedToken struct {
 	Was []byte
 }
 
-// EndOperatorTokens keeps the end of all tokens of an operator, or is ErrOperatorMoved.
+// EndOperatorTokens keeps the end of all tokens of an operator, whose invitations are revoked
+// with them, or is ErrOperatorMoved.
 func (s *Store) EndOperatorTokens(ctx context.Context, audit Audit, ended []EndedToken) error {
-	return s.administer(ctx, "end operator tokens", audit, tenants.Platform, func(q *dbsqlc.Queries) error {
+	return s.administerTx(ctx, "end operator tokens", audit, tenants.Platform, func(tx pgx.Tx, q *dbsqlc.Queries) error {
 		for _, t := range ended {
 			if err := endOperatorToken(ctx, q, t.OperatorToken, t.Was); err != nil {
+				return err
+			}
+			if err := uninvite(ctx, tx, audit, everywhere, "", t.Name); err != nil {
 				return err
 			}
 		}

@@ -149,6 +149,7 @@ var parameters = map[string]parameter{
 	"mail_subject": {"TEXT", func(w *write) any { return w.mail.Subject }},
 	"mail_body":    {"TEXT", func(w *write) any { return w.mail.Text }},
 	"mail_bucket":  {"INT4", func(w *write) any { return w.mail.Bucket() }},
+	"mail_until":   {"TIMESTAMPTZ", func(w *write) any { return optional(w.mail.Until) }},
 
 	"posted_step":        {"INT2", func(w *write) any { return int16(w.posted.Step) }},
 	"posted_kind":        {"TEXT", func(w *write) any { return string(w.posted.Kind) }},

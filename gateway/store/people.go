@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,32 +106,62 @@ func (s *Store) ForgetSignInFailures(ctx context.Context, id uuid.UUID) error {
 
 // SetPassword stores another password and ends all sessions, and all links that would set one.
 func (s *Store) SetPassword(ctx context.Context, p tenants.Person, password string, now time.Time, mails ...movement.Mail) error {
-	return s.setPassword(ctx, p, password, Audit{Action: "signin.password", At: now}, func(*dbsqlc.Queries) error { return nil }, mails)
+	return s.setPassword(ctx, p, password, Audit{Action: "signin.password", At: now}, nil, mails)
 }
 
 // ResetPassword is SetPassword by a link, which is used up by it.
 func (s *Store) ResetPassword(ctx context.Context, hash tenants.Hash, p tenants.Person, password string, now time.Time, mails ...movement.Mail) error {
-	return s.setPassword(ctx, p, password, Audit{Action: "signin.password", Detail: "by a link", At: now}, func(q *dbsqlc.Queries) error {
-		return found(q.TakeReset(ctx, hash[:]))
-	}, mails)
+	return s.setPassword(ctx, p, password, Audit{Action: "signin.password", Detail: "by a link", At: now}, &hash, mails)
 }
 
-func (s *Store) setPassword(ctx context.Context, p tenants.Person, password string, audit Audit, before func(*dbsqlc.Queries) error, mails []movement.Mail) error {
+// setPassword uses a link up, if there is one.
+func (s *Store) setPassword(ctx context.Context, p tenants.Person, password string, audit Audit, link *tenants.Hash, mails []movement.Mail) error {
 	return unknownPerson("set password", s.own(ctx, p, audit, func(q *dbsqlc.Queries) error {
-		if err := before(q); err != nil {
+		ended, err := deleteResets(ctx, q, p.ID)
+		if err != nil {
 			return err
 		}
-		if err := q.DeleteResets(ctx, p.ID); err != nil {
-			return err
+		if link != nil && !slices.Contains(ended, *link) {
+			return ErrNotFound
 		}
 		return found(q.SetPassword(ctx, dbsqlc.SetPasswordParams{PersonID: p.ID, Epoch: p.Epoch, Password: password}))
 	}, mails...))
 }
 
+// deleteResets ends the links by which somebody sets another password; mails with one that
+// still wait are not sent.
+func deleteResets(ctx context.Context, q *dbsqlc.Queries, id uuid.UUID) ([]tenants.Hash, error) {
+	rows, err := q.DeleteResets(ctx, id)
+	ended, mails := make([]tenants.Hash, len(rows)), make([]*uuid.UUID, len(rows))
+	for i, row := range rows {
+		copy(ended[i][:], row)
+		mails[i] = new(tenants.Reset{Hash: ended[i]}.MailID())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ended, cancel(ctx, q, mails...)
+}
+
+// cancel has mails that still wait not sent: their link has ended.
+func cancel(ctx context.Context, q *dbsqlc.Queries, mails ...*uuid.UUID) error {
+	var ids []uuid.UUID
+	for _, id := range mails {
+		if id != nil {
+			ids = append(ids, *id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return q.CancelMails(ctx, dbsqlc.CancelMailsParams{MailIds: ids, Fault: "the link in the mail has ended"})
+}
+
 // AddReset stores a link by which somebody sets another password, and is false where one was
 // made at a time from which on another is too soon.
-func (s *Store) AddReset(ctx context.Context, p tenants.Person, r tenants.Reset, soon, now time.Time, mails ...movement.Mail) (bool, error) {
-	err := s.own(ctx, p, Audit{Action: "signin.reset", At: now}, func(q *dbsqlc.Queries) error {
+// It is audited as by whom is given: whoever asks has proven nothing, least of all to be the person.
+func (s *Store) AddReset(ctx context.Context, by string, p tenants.Person, r tenants.Reset, soon, now time.Time, mails ...movement.Mail) (bool, error) {
+	err := s.own(ctx, p, Audit{Operator: by, Action: "signin.reset", Detail: "somebody asked for a link for " + p.Email, At: now}, func(q *dbsqlc.Queries) error {
 		if err := q.ForgetResets(ctx, micro(now)); err != nil {
 			return err
 		}
@@ -191,10 +222,11 @@ func (s *Store) NoteSignIn(ctx context.Context, p tenants.Person, action, detail
 	return wrap("note sign-in", s.own(ctx, p, Audit{Action: action, Detail: detail, At: now}, func(*dbsqlc.Queries) error { return nil }, mails...))
 }
 
-// own runs a change of somebody's own sign-in, audited at placesOf them.
+// own runs a change of somebody's own sign-in, audited at placesOf them, as theirs unless
+// the entry names another.
 // The mails that tell of it are written with it.
 func (s *Store) own(ctx context.Context, p tenants.Person, audit Audit, change func(*dbsqlc.Queries) error, mails ...movement.Mail) error {
-	audit.Operator = p.Email
+	audit.Operator = cmp.Or(audit.Operator, p.Email)
 	return s.within(ctx, serializable, func(tx pgx.Tx) error {
 		q := dbsqlc.New(tx)
 		if err := change(q); err != nil {
@@ -273,17 +305,35 @@ func (s *Store) NoteRefusal(ctx context.Context, p tenants.Person, why string, t
 	return wrap("note refused sign-in", err)
 }
 
-// Invite stores an invitation, in place of an earlier one of the same address.
+// mostInvitations is how many somebody may make at a merchant, or at the platform, in 24 hours,
+// revoked ones too: each is a mail to an address of the inviter's choice.
+const mostInvitations = 50
+
+// Invite stores an invitation, in place of an earlier one of the same address. It is
+// tenants.ErrManyInvitations where the inviter has made as many as one may.
 func (s *Store) Invite(ctx context.Context, i tenants.Invitation, now time.Time, mails ...movement.Mail) error {
 	audit := Audit{Operator: i.By, Action: "member.invite", Detail: fmt.Sprintf("%s as %s", i.Email, i.Role), At: now}
-	return s.people(ctx, "invite", audit, i.MerchantID, func(q *dbsqlc.Queries) error {
+	return s.people(ctx, "invite", audit, i.MerchantID, func(_ pgx.Tx, q *dbsqlc.Queries) error {
 		if _, err := q.MerchantByID(ctx, string(i.MerchantID)); err != nil {
 			return err
+		}
+		made, err := q.AuditOf(ctx, dbsqlc.AuditOfParams{
+			MerchantID: string(i.MerchantID), Since: micro(now.Add(-24 * time.Hour)), Until: micro(forever), Operator: i.By, Action: audit.Action, Most: mostInvitations,
+		})
+		if err != nil {
+			return err
+		}
+		if len(made) == mostInvitations {
+			return tenants.ErrManyInvitations
 		}
 		if err := q.ForgetInvitations(ctx, micro(now)); err != nil {
 			return err
 		}
-		if _, err := q.RevokeInvitations(ctx, dbsqlc.RevokeInvitationsParams{MerchantID: string(i.MerchantID), Email: i.Email}); err != nil {
+		replaced, err := q.RevokeInvitations(ctx, dbsqlc.RevokeInvitationsParams{MerchantID: string(i.MerchantID), Email: i.Email})
+		if err != nil {
+			return err
+		}
+		if err := cancel(ctx, q, replaced...); err != nil {
 			return err
 		}
 		row := dbsqlc.InsertInvitationParams{
@@ -311,8 +361,12 @@ func (s *Store) InvitationsOf(ctx context.Context, id tenants.MerchantID, now ti
 // RevokeInvitation ends the invitation of an address.
 func (s *Store) RevokeInvitation(ctx context.Context, by string, id tenants.MerchantID, email string, now time.Time) error {
 	audit := Audit{Operator: by, Action: "member.uninvite", Detail: email, At: now}
-	return s.people(ctx, "revoke invitation", audit, id, func(q *dbsqlc.Queries) error {
-		return found(q.RevokeInvitations(ctx, dbsqlc.RevokeInvitationsParams{MerchantID: string(id), Email: email}))
+	return s.people(ctx, "revoke invitation", audit, id, func(_ pgx.Tx, q *dbsqlc.Queries) error {
+		revoked, err := q.RevokeInvitations(ctx, dbsqlc.RevokeInvitationsParams{MerchantID: string(id), Email: email})
+		if err := found(int64(len(revoked)), err); err != nil {
+			return err
+		}
+		return cancel(ctx, q, revoked...)
 	})
 }
 
@@ -348,8 +402,12 @@ func (s *Store) accept(ctx context.Context, hash tenants.Hash, id uuid.UUID, nam
 		return i, err
 	}
 	audit := Audit{Operator: name, Action: "member.join", Detail: fmt.Sprintf("as %s, invited by %s", i.Role, i.By), At: now}
-	err = s.people(ctx, "accept invitation", audit, i.MerchantID, func(q *dbsqlc.Queries) error {
-		if _, err := q.TakeInvitation(ctx, hash[:]); err != nil {
+	err = s.people(ctx, "accept invitation", audit, i.MerchantID, func(_ pgx.Tx, q *dbsqlc.Queries) error {
+		taken, err := q.TakeInvitation(ctx, hash[:])
+		if err != nil {
+			return err
+		}
+		if err := cancel(ctx, q, taken); err != nil {
 			return err
 		}
 		if err := before(q); err != nil {
@@ -416,7 +474,7 @@ func (s *Store) RemoveMember(ctx context.Context, by string, m tenants.Member, n
 
 // demote changes what somebody is, unless nobody would be left who invites others.
 func (s *Store) demote(ctx context.Context, what string, audit Audit, m tenants.Member, change func(*dbsqlc.Queries) (int64, error)) error {
-	return s.people(ctx, what, audit, m.MerchantID, func(q *dbsqlc.Queries) error {
+	return s.people(ctx, what, audit, m.MerchantID, func(tx pgx.Tx, q *dbsqlc.Queries) error {
 		if err := found(change(q)); err != nil {
 			return err
 		}
@@ -427,10 +485,13 @@ func (s *Store) demote(ctx context.Context, what string, audit Audit, m tenants.
 		if !slices.ContainsFunc(left, func(row dbsqlc.MembersOfRow) bool { return tenants.Invites(m.MerchantID, tenants.Role(row.Role)) }) {
 			return tenants.ErrLastOwner
 		}
-		if err := q.WithdrawInvitations(ctx, dbsqlc.WithdrawInvitationsParams{MerchantID: string(m.MerchantID), Email: m.Email}); err != nil {
+		if err := q.EndSessions(ctx, m.PersonID); err != nil {
 			return err
 		}
-		return q.EndSessions(ctx, m.PersonID)
+		if err := uninvite(ctx, tx, audit, m.MerchantID, m.Email, m.Email); err != nil || m.MerchantID != tenants.Platform {
+			return err
+		}
+		return uninvite(ctx, tx, audit, everywhere, "", m.Email) // an operator may invite to every merchant
 	})
 }
 
@@ -442,26 +503,45 @@ func (s *Store) RemovePerson(ctx context.Context, by, email string, now time.Tim
 		return err
 	}
 	audit := Audit{Operator: by, Action: "person.remove", Detail: email, At: now}
-	return s.people(ctx, "remove person", audit, tenants.Platform, func(q *dbsqlc.Queries) error {
+	return s.people(ctx, "remove person", audit, tenants.Platform, func(tx pgx.Tx, q *dbsqlc.Queries) error {
 		if err := q.DeleteRecoveryCodes(ctx, person.ID); err != nil {
 			return err
 		}
 		if err := q.DeleteMemberships(ctx, person.ID); err != nil {
 			return err
 		}
-		if err := q.WithdrawAllInvitations(ctx, person.Email); err != nil {
+		if err := uninvite(ctx, tx, audit, everywhere, person.Email, person.Email); err != nil {
 			return err
 		}
-		if err := q.DeleteResets(ctx, person.ID); err != nil {
+		if _, err := deleteResets(ctx, q, person.ID); err != nil {
 			return err
 		}
 		return found(q.DeletePerson(ctx, person.ID))
 	})
 }
 
+// everywhere is no merchant: it stands for all of them and the platform.
+const everywhere tenants.MerchantID = ""
+
+// uninvite ends the invitations to an address and those that somebody has made, at a merchant
+// or everywhere, and audits each at its merchant.
+func uninvite(ctx context.Context, tx pgx.Tx, because Audit, at tenants.MerchantID, email, by string) error {
+	rows, err := dbsqlc.New(tx).WithdrawInvitations(ctx, dbsqlc.WithdrawInvitationsParams{MerchantID: string(at), Email: email, InvitedBy: by})
+	for _, row := range rows {
+		audit := Audit{Operator: because.Operator, Action: "member.uninvite", Detail: row.Email + ", with the rights of who invited or was invited", At: because.At}
+		if err == nil {
+			err = audited(ctx, tx, auditing(ctx, audit, movement.Owner{MerchantID: row.MerchantID}))
+		}
+		if err == nil {
+			err = cancel(ctx, dbsqlc.New(tx), row.MailID)
+		}
+	}
+	return err
+}
+
 // people administers who may do what at a merchant, or at the platform.
-func (s *Store) people(ctx context.Context, what string, audit Audit, id tenants.MerchantID, change func(*dbsqlc.Queries) error, mails ...movement.Mail) error {
-	err := s.administer(ctx, what, audit, id, change, mails...)
+func (s *Store) people(ctx context.Context, what string, audit Audit, id tenants.MerchantID, change func(pgx.Tx, *dbsqlc.Queries) error, mails ...movement.Mail) error {
+	err := s.administerTx(ctx, what, audit, id, change, mails...)
 	if errors.Is(err, ErrNotFound) {
 		return tenants.ErrNotFound
 	}

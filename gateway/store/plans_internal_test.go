@@ -22,6 +22,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 var planRows = flag.Int("rows", 20_000, "how many rows of each table to explain the queries on")
@@ -80,6 +81,12 @@ var filled = map[string]string{
 		SELECT gen_random_uuid(), 'mer_0', 'live', gen_random_uuid(), 'p@example.com', 'Receipt', repeat('x', 300),
 			CASE WHEN n % 10 = 0 THEN 'waiting' ELSE 'sent' END, r.at, n % 16, CASE WHEN n % 10 = 0 THEN r.at END
 		FROM (SELECT n, TIMESTAMPTZ '2026-06-01' - ($1 - n) * INTERVAL '1 second' AS at FROM generate_series(1, $1::INT8) AS n) AS r`,
+	// Twenty of each merchant.
+	"invitations": `INSERT INTO invitations (hash, merchant_id, role, email, invited_by, expires_at)
+		SELECT convert_to(n::TEXT, 'UTF8'), 'mer_' || n / 20, 'viewer', 'p' || n || '@example.com', 'owner@example.com', TIMESTAMPTZ '2026-06-02'
+		FROM generate_series(1, $1::INT8) AS n`,
+	"resets": `INSERT INTO resets (hash, person_id, expires_at)
+		SELECT convert_to(n::TEXT, 'UTF8'), lpad(n::TEXT, 32, '0')::UUID, TIMESTAMPTZ '2026-06-02' FROM generate_series(1, $1::INT8) AS n`,
 	"ledger_balances": `INSERT INTO ledger_balances (merchant_id, mode, available, held)
 		SELECT 'mer_' || n, 'live', 1000000, 0 FROM generate_series(0, LEAST($1::INT8, 1000)) AS n`,
 	// One in ten thousand was written late.
@@ -248,6 +255,13 @@ func planned() []struct {
 		{"due mails", 1200, 1500, counted(func(ctx context.Context, s *Store) ([]movement.QueuedMail, error) {
 			return s.DueMails(ctx, buckets, time.Time{}, plansEnd, 64)
 		})},
+		{"invitations of a merchant", 20, 100, counted(func(ctx context.Context, s *Store) ([]tenants.Invitation, error) {
+			return s.InvitationsOf(ctx, "mer_7", plansEnd)
+		})},
+		{"links of a person to a new password", 1, 10, func(ctx context.Context, s *Store) (int, error) {
+			n, err := s.queries.ResetsSince(ctx, dbsqlc.ResetsSinceParams{PersonID: uuid.MustParse(fmt.Sprintf("%032d", 7)), ExpiresAt: plansEnd})
+			return int(n), err
+		}},
 	}
 }
 

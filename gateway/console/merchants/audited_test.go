@@ -2,6 +2,7 @@ package merchants
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
@@ -101,6 +102,55 @@ func TestEveryFormIsAudited(t *testing.T) {
 	joined := slices.DeleteFunc(auditOf(t, kept, shop.ID), func(e store.Audit) bool { return e.Action != "member.join" })
 	if len(joined) != 2 || joined[0].From != "127.0.0.1" || joined[0].Operator != "viewer@example.com" {
 		t.Errorf("who accepts an invitation is audited as %+v", joined)
+	}
+}
+
+// audits answers the admin API's list of a merchant's audit.
+type audits struct {
+	*testing.T
+
+	kept *store.Store
+	of   tenants.MerchantID
+}
+
+func (a audits) RoundTrip(*http.Request) (*http.Response, error) {
+	body, err := json.Marshal(map[string]any{"data": auditOf(a.T, a.kept, a.of)})
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body))}, err
+}
+
+// TestNoPageHasAnOperatorsAddress: neither the audit nor the list of invitations.
+func TestNoPageHasAnOperatorsAddress(t *testing.T) {
+	t.Parallel()
+	kept, in := people(t)
+	shop := tenants.Merchant{ID: tenants.NewMerchantID(), Name: "A shop", Tier: "starter", Status: tenants.Active, CreatedAt: time.Now()}
+	if err := kept.CreateMerchant(t.Context(), store.Audit{Operator: "ayu@operators.example", Action: "merchant.create", At: time.Now()}, shop, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	c, err := New(Config{URL: "http://127.0.0.1", Trusted: func() []netip.Prefix { return nil }}, Dependencies{
+		Dependencies: page.Dependencies{SignIn: in, Sessions: kept.Sessions(), Now: time.Now, Log: slog.New(slog.DiscardHandler)},
+		Admin: func(_ string, at tenants.MerchantID) *adminapi.Client {
+			return adminapi.NewClientOver(audits{t, kept, at})
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(c)
+	t.Cleanup(server.Close)
+	owner, _ := comeIn(t, in, server.URL, shop.ID, tenants.RoleOwner, "owner@example.com") // whom "test" invites
+	for by, email := range map[string]string{"ayu@operators.example": "one@example.com", "owner@example.com": "two@example.com"} {
+		if _, _, err := in.Invite(t.Context(), by, shop.ID, tenants.RoleViewer, email, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]string{"/members": "two@example.com", "/audit": "member.join"} {
+		got := fetch(t, owner, http.MethodGet, server.URL+"/"+string(shop.ID)+"/test"+path, nil)
+		if got.status != http.StatusOK || !strings.Contains(got.body, want) || !strings.Contains(got.body, "owner@example.com") {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
+		if strings.Contains(got.body, "ayu@") || strings.Contains(got.body, "invited by test") {
+			t.Errorf("%s names an operator: %s", path, got.body)
+		}
 	}
 }
 

@@ -18,6 +18,11 @@ func (c *Console) members(r *room) error {
 	if err != nil {
 		return err
 	}
+	for i := range open {
+		if !has(list, open[i].By) {
+			open[i].By = ""
+		}
+	}
 	return r.Show("members.html", r.T("Members"), map[string]any{
 		"Room": r, "Rows": list, "Roles": tenants.RolesOf(r.Member.MerchantID), "Me": r.Who.Person.ID,
 		"Invitations": page.Invitations{Rows: open, Revoke: r.Path("/members/invitations/revoke")},
@@ -25,7 +30,7 @@ func (c *Console) members(r *room) error {
 }
 
 func (c *Console) invite(r *room) error {
-	url, i, err := c.deps.SignIn.InviteByMail(r.Request.Context(), r.By(), r.Member.MerchantID, tenants.Role(r.Form("role")), r.Form("email"), r.Language())
+	url, i, err := c.deps.SignIn.Invite(r.Request.Context(), r.By(), r.Member.MerchantID, tenants.Role(r.Form("role")), r.Form("email"), r.Language())
 	if err != nil {
 		return err
 	}
@@ -88,6 +93,11 @@ func (c *Console) removeMember(r *room) error {
 // alone. Of others no more is told than that an operator did it.
 var theirs = []string{"signin.", "key.", "callback.", "member.", "connection.set"}
 
+// has tells whether somebody is among a merchant's people. Of others no page says the address.
+func has(people []tenants.Member, email string) bool {
+	return slices.ContainsFunc(people, func(m tenants.Member) bool { return m.Email == email })
+}
+
 func (c *Console) audit(r *room) error {
 	span, err := r.Span(c.config.Location)
 	if err != nil {
@@ -106,8 +116,11 @@ func (c *Console) audit(r *room) error {
 	}
 	for i := range entries {
 		e := &entries[i]
-		if !slices.ContainsFunc(people, func(m tenants.Member) bool { return m.Email == e.Operator }) {
+		if !has(people, e.Operator) && e.Operator != "gateway" {
 			e.Operator, e.From = r.T("operator"), ""
+		}
+		if as, by, ok := strings.Cut(e.Detail, ", invited by "); ok && !has(people, by) {
+			e.Detail = as
 		}
 		if !slices.ContainsFunc(theirs, func(prefix string) bool { return strings.HasPrefix(e.Action, prefix) }) {
 			e.Detail = ""

@@ -149,7 +149,9 @@ func people(t *testing.T) (*store.Store, *signin.SignIn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := signin.New(kept, vault, limit.NewFailures(), time.Now, log)
+	in, err := signin.New(signin.Dependencies{
+		Store: kept, Vault: vault, Failures: limit.NewFailures(), Asks: limit.NewFailures(), Links: signin.Links{Merchants: "https://console.example", Operators: "https://operators.example"}, Now: time.Now, Log: log,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,10 +161,11 @@ func people(t *testing.T) (*store.Store, *signin.SignIn) {
 // comeIn signs somebody in by an invitation, and returns their recovery codes.
 func comeIn(t *testing.T, in *signin.SignIn, console string, at tenants.MerchantID, role tenants.Role, email string) (*http.Client, []string) {
 	t.Helper()
-	link, _, err := in.Invite(t.Context(), "test", at, role, email)
+	invitation, _, err := in.Invite(t.Context(), "test", at, role, email, "")
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, link, _ := strings.Cut(invitation, "/invitations/")
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)

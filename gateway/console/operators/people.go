@@ -46,7 +46,7 @@ func (c *Console) invite(r *room) error {
 	if err := r.mayInvite(); err != nil {
 		return err
 	}
-	url, _, err := c.deps.SignIn.InviteByMail(r.Request.Context(), r.By(), tenants.Platform, tenants.Role(r.Form("role")), r.Form("email"), r.Language())
+	url, _, err := c.deps.SignIn.Invite(r.Request.Context(), r.By(), tenants.Platform, tenants.Role(r.Form("role")), r.Form("email"), r.Language())
 	return r.invited(err, url, "/people")
 }
 

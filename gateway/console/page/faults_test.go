@@ -41,7 +41,7 @@ func TestFaults(t *testing.T) {
 func TestANewcomerIsRefusedInIndonesian(t *testing.T) {
 	t.Parallel()
 	s := newSetting(t)
-	secret, _, err := s.signin.Invite(t.Context(), "test", s.merchant, tenants.RoleOwner, "ada@example.com")
+	secret, err := s.invite(t, "test", s.merchant, tenants.RoleOwner, "ada@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -16,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/limit"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/mail"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/queue"
@@ -35,18 +36,30 @@ type post struct {
 
 func (s *setting) post(t *testing.T) *post {
 	t.Helper()
-	s.signin.Post(signin.Post{Merchants: "https://console.example", Operators: "https://operators.example", Mailed: func() {}})
+	s.signin = s.replica(t, links, func() {})
 	return &post{t, s}
 }
 
 // read returns what was mailed since, after everything that waits was done.
 func (p *post) read() []mail.Message {
 	p.Helper()
-	ended, end := context.WithCancel(p.Context())
+	p.s.work(p.T)
+	return p.send(p.s.store)
+}
+
+// work has the replica do what waits.
+func (s *setting) work(t *testing.T) {
+	t.Helper()
+	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := p.s.signin.Run(ended); err != nil {
-		p.Fatal(err)
+	if err := s.signin.Run(ended); err != nil {
+		t.Fatal(err)
 	}
+}
+
+// send has an outbox send what is due, each mail once.
+func (p *post) send(of mail.Queue) []mail.Message {
+	p.Helper()
 	buckets := make([]int, movement.Buckets)
 	for i := range buckets {
 		buckets[i] = i
@@ -65,7 +78,7 @@ func (p *post) read() []mail.Message {
 	}
 	sent := make(chan mail.Message, len(due))
 	running, stop := context.WithCancel(p.Context())
-	outbox := mail.NewOutbox(p.s.store, func(_ context.Context, m mail.Message) error {
+	outbox := mail.NewOutbox(of, func(_ context.Context, m mail.Message) error {
 		sent <- m
 		return nil
 	}, p.s.vault, queue.NewLeases(p.s.store, "mails", "one", movement.Buckets, p.s.now), slog.New(slog.DiscardHandler))
@@ -159,7 +172,7 @@ func TestSomebodyComesInByMail(t *testing.T) {
 	p, v := s.post(t), s.visitor(t)
 	invite := func(email string) string {
 		t.Helper()
-		link, i, err := s.signin.InviteByMail(t.Context(), "boss@example.com", s.merchant, tenants.RoleOwner, email, mail.English)
+		link, i, err := s.signin.Invite(t.Context(), "boss@example.com", s.merchant, tenants.RoleOwner, email, mail.English)
 		if err != nil || link != "" || i.Mail != "waiting" {
 			t.Fatalf("invited %q, %+v, %v", link, i, err)
 		}
@@ -220,15 +233,195 @@ func TestSomebodyComesInByMail(t *testing.T) {
 	}
 }
 
+// TestInvitationsAreBounded by inviter and day, whether or not they are revoked.
+func TestInvitationsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	var err error
+	for i := range 51 {
+		s.wait(time.Second)
+		email := fmt.Sprintf("somebody%d@example.com", i)
+		if _, err = s.invite(t, "boss@example.com", s.merchant, tenants.RoleViewer, email); i < 50 && err != nil {
+			t.Fatalf("invitation %d: %v", i+1, err)
+		}
+		if i == 0 {
+			if err := s.signin.Uninvite(t.Context(), "boss@example.com", s.merchant, email); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if f := fault.From(err); f.Code != fault.RateLimited {
+		t.Errorf("the 51st of a day: %v", err)
+	}
+	if _, err := s.invite(t, "other@example.com", s.merchant, tenants.RoleViewer, "late@example.com"); err != nil {
+		t.Errorf("another inviter: %v", err)
+	}
+	s.wait(24 * time.Hour)
+	if _, err := s.invite(t, "boss@example.com", s.merchant, tenants.RoleViewer, "late@example.com"); err != nil {
+		t.Errorf("a day later: %v", err)
+	}
+}
+
+// TestNoLinkLeadsNowhere: without a console's URL nobody is invited to it, and merchants'
+// people are mailed nothing; the refusal names the key.
+func TestNoLinkLeadsNowhere(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	s.newcomer(t, "ada@example.com", tenants.RoleOwner)
+	p := s.post(t)
+	s.signin = s.replica(t, signin.Links{}, func() {})
+	_, _, merchants := s.signin.Invite(t.Context(), "test", s.merchant, tenants.RoleViewer, "eve@example.com", mail.English)
+	_, _, operators := s.signin.Invite(t.Context(), "test", tenants.Platform, "read", "eve@example.com", mail.English)
+	_, _, recovered := s.signin.Recover(t.Context(), "ada@example.com")
+	for key, err := range map[string]error{"merchants_console_url": errors.Join(merchants, recovered), "operators_console_url": operators} {
+		if err == nil || !strings.Contains(err.Error(), key) {
+			t.Errorf("without %s: %v", key, err)
+		}
+	}
+	dead := movement.Callback{CallbackKey: movement.CallbackKey{Owner: movement.Owner{MerchantID: string(s.merchant), Mode: "live"}}, MovementID: movement.NewID(), URL: "https://shop.example"}
+	if err := s.signin.CallbackDead(t.Context(), dead, "HTTP 500"); err != nil {
+		t.Error(err)
+	}
+	if mails := p.read(); len(mails) > 0 {
+		t.Errorf("mailed %+v", mails)
+	}
+}
+
+// TestNoMailWithADeadLink: a mail that waits is not sent once its invitation was replaced,
+// revoked or used, its inviter was removed, or the password was set otherwise.
+func TestNoMailWithADeadLink(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	ada, _, _ := s.newcomer(t, "ada@example.com", tenants.RoleOwner)
+	bob, _, _ := s.newcomer(t, "bob@example.com", tenants.RoleOwner)
+	cleo, _, _ := s.newcomerAt(t, s.shop(t), "cleo@example.com", tenants.RoleOwner)
+	p := s.post(t)
+	invite := func(by, email string) {
+		t.Helper()
+		if _, _, err := s.signin.Invite(t.Context(), by, s.merchant, tenants.RoleViewer, email, mail.English); err != nil {
+			t.Fatal(err)
+		}
+	}
+	invite(ada.Email, "replaced@example.com")
+	invite(ada.Email, "replaced@example.com")
+	p.one("replaced@example.com", "Invitation to A shop")
+
+	invite(ada.Email, "revoked@example.com")
+	invite(bob.Email, "friend@example.com")
+	if err := s.signin.Uninvite(t.Context(), ada.Email, s.merchant, "revoked@example.com"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.signin.Remove(t.Context(), ada.Email, tenants.Member{PersonID: bob.ID, MerchantID: s.merchant, Email: bob.Email}); err != nil {
+		t.Fatal(err)
+	}
+	invite(ada.Email, cleo.Email)
+	for _, m := range p.send(recordless{s.store}) {
+		if _, err := s.signin.Join(t.Context(), strings.TrimPrefix(linkIn(t, m), "/invitations/"), cleo); err != nil {
+			t.Error(err)
+		}
+	}
+	if mails := p.read(); len(mails) > 0 {
+		t.Errorf("mailed %+v", mails)
+	}
+
+	if err := s.signin.Forgot(t.Context(), from, "https://console.example", ada.Email); err != nil {
+		t.Fatal(err)
+	}
+	s.work(t)
+	if err := s.signin.ChangePassword(t.Context(), ada, "another sentence of words"); err != nil {
+		t.Fatal(err)
+	}
+	p.one(ada.Email, "Kata sandi Anda telah diubah")
+}
+
+// recordless is the queue of an outbox that is killed after it has sent a mail and before it
+// has recorded that.
+type recordless struct{ *store.Store }
+
+func (recordless) RecordMail(context.Context, movement.MailAttempt) (bool, error) {
+	return false, errors.New("killed")
+}
+
+// TestPeoplesMailsOutliveAKill: whether a replica is killed before it sends or before it
+// records it, each mail is sent, to nobody else, and its link is good or it is not sent.
+func TestPeoplesMailsOutliveAKill(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	ada, _, _ := s.newcomer(t, "ada@example.com", tenants.RoleOwner)
+	p, v := s.post(t), s.visitor(t)
+	for _, email := range []string{"bob@example.com", "cleo@example.com"} {
+		if _, _, err := s.signin.Invite(t.Context(), ada.Email, s.merchant, tenants.RoleViewer, email, mail.English); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.signin.Forgot(t.Context(), from, "https://console.example", ada.Email); err != nil {
+		t.Fatal(err)
+	}
+	s.work(t)
+	check := func(mails []mail.Message, want ...string) (ids []string) {
+		t.Helper()
+		var to []string
+		for _, m := range mails {
+			to, ids = append(to, m.To), append(ids, m.ID)
+			if status, _, text := v.ask(http.MethodGet, linkIn(t, m), nil); status != http.StatusOK || m.To != ada.Email && !strings.Contains(text, m.To) {
+				t.Errorf("the link in the mail to %s: %d %s", m.To, status, text)
+			}
+		}
+		slices.Sort(to)
+		slices.Sort(ids)
+		if !slices.Equal(to, want) {
+			t.Errorf("mailed %q, want %q", to, want)
+		}
+		return ids
+	}
+	// The rows are written and nothing is sent: the replica that follows sends all, and is
+	// killed before it records any.
+	unrecorded := check(p.send(recordless{s.store}), "ada@example.com", "bob@example.com", "cleo@example.com")
+	if err := s.signin.Uninvite(t.Context(), ada.Email, s.merchant, "cleo@example.com"); err != nil {
+		t.Fatal(err)
+	}
+	again := check(p.read(), "ada@example.com", "bob@example.com")
+	for _, id := range again {
+		if !slices.Contains(unrecorded, id) {
+			t.Errorf("mail %s is sent again under another id", id)
+		}
+	}
+	check(p.read())
+}
+
+// TestNoMerchantReadsAnOperatorsAddress in an invitation, nor in its mail.
+func TestNoMerchantReadsAnOperatorsAddress(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	s.newcomer(t, "ada@example.com", tenants.RoleOwner)
+	p, v := s.post(t), s.visitor(t)
+	for by, want := range map[string]string{"ayu@operators.example": "An operator of the platform", "ada@example.com": "ada@example.com"} {
+		if _, _, err := s.signin.Invite(t.Context(), by, s.merchant, tenants.RoleViewer, "eve@example.com", mail.English); err != nil {
+			t.Fatal(err)
+		}
+		m := p.one("eve@example.com", "Invitation to A shop")
+		_, _, page := v.ask(http.MethodGet, linkIn(t, m), nil)
+		for _, text := range []string{m.Text, page} {
+			if strings.Contains(text, "ayu@") || !strings.Contains(text, want+" invites ") {
+				t.Errorf("%s invites: %s", by, text)
+			}
+		}
+	}
+}
+
 // TestARevokedInvitationIsRefused.
 func TestARevokedInvitationIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newSetting(t)
 	p, v := s.post(t), s.visitor(t)
-	if _, _, err := s.signin.InviteByMail(t.Context(), "test", s.merchant, tenants.RoleViewer, "eve@example.com", ""); err != nil {
+	if _, _, err := s.signin.Invite(t.Context(), "test", s.merchant, tenants.RoleViewer, "eve@example.com", mail.Indonesian); err != nil {
 		t.Fatal(err)
 	}
-	link := linkIn(t, p.one("eve@example.com", "Undangan ke A shop"))
+	m := p.one("eve@example.com", "Undangan ke A shop")
+	if !strings.Contains(m.Text, " sebagai pengamat.") {
+		t.Errorf("the role is not translated:\n%s", m.Text)
+	}
+	link := linkIn(t, m)
 	s.wait(time.Second)
 	if err := s.signin.Uninvite(t.Context(), "test", s.merchant, "eve@example.com"); err != nil {
 		t.Fatal(err)
@@ -329,16 +522,26 @@ func TestAForgottenPassword(t *testing.T) {
 	}
 }
 
-// TestForgottenPasswordsAreBounded by where they come from.
+// TestForgottenPasswordsAreBounded by where they come from, apart from sign-ins: who asks too
+// often keeps nobody there from signing in. The audit does not say that the person has asked.
 func TestForgottenPasswordsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := newSetting(t)
+	_, secret, _ := s.newcomer(t, "ada@example.com", tenants.RoleOwner)
 	s.post(t)
 	for i := range 21 {
 		err := s.signin.Forgot(t.Context(), from, "https://console.example", "ada@example.com")
 		if want := i == 20; errors.Is(err, signin.ErrTooMany) != want {
 			t.Fatalf("attempt %d: %v", i, err)
 		}
+	}
+	if _, err := s.signin.Try(t.Context(), signin.Browser{}, from, "ada@example.com", password, s.code(secret)); err != nil {
+		t.Errorf("a sign-in from the same address: %v", err)
+	}
+	s.work(t)
+	audit, err := s.store.AuditOf(t.Context(), store.AuditRange{MerchantID: s.merchant, Action: "signin.reset", Most: 10})
+	if err != nil || len(audit) != 1 || audit[0].Operator != "gateway" || audit[0].Detail != "somebody asked for a link for ada@example.com" {
+		t.Errorf("audited as %+v, %v", audit, err)
 	}
 }
 
@@ -375,8 +578,8 @@ func TestANewBrowserIsToldByMail(t *testing.T) {
 	p.one("ada@example.com", subject)
 }
 
-// TestDeadCallbacksAndRefusedKeysAreTold to developers and owners, once a day for each receiver
-// and each key, by however many replicas.
+// TestDeadCallbacksAndRefusedKeysAreTold to developers and owners, once a day for all receivers
+// and for each key, by however many replicas.
 func TestDeadCallbacksAndRefusedKeysAreTold(t *testing.T) {
 	t.Parallel()
 	s := newSetting(t)
@@ -406,11 +609,7 @@ func TestDeadCallbacksAndRefusedKeysAreTold(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	another, err := signin.New(s.store, s.vault, limit.NewFailures(), s.now, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	another.Post(signin.Post{Mailed: func() {}})
+	another := s.replica(t, links, func() {})
 	one := of("https://shop.example/cb?secret=1", movement.NewID())
 	dead(s.signin, one)
 	dead(s.signin, of("https://shop.example/other", movement.NewID()))
@@ -418,7 +617,7 @@ func TestDeadCallbacksAndRefusedKeysAreTold(t *testing.T) {
 	dead(s.signin, of("https://shop.example/cb", movement.ID{})) // a test of the receiver
 	told("ada@example.com [Test] Callback ke shop.example tidak terkirim", "dev@example.com [Test] Callback ke shop.example tidak terkirim")
 	dead(s.signin, of("https://second.example/cb", movement.NewID()))
-	told("ada@example.com [Test] Callback ke second.example tidak terkirim", "dev@example.com [Test] Callback ke second.example tidak terkirim")
+	told()
 	s.wait(24 * time.Hour)
 	dead(another, one)
 	told("ada@example.com [Test] Callback ke shop.example tidak terkirim", "dev@example.com [Test] Callback ke shop.example tidak terkirim")
@@ -430,7 +629,11 @@ func TestDeadCallbacksAndRefusedKeysAreTold(t *testing.T) {
 	told("ada@example.com Kunci API ditolak", "dev@example.com Kunci API ditolak")
 	s.wait(24 * time.Hour)
 	s.signin.KeyRefused(id, from, tenants.ErrAuthFailed)
-	for _, m := range p.read() {
+	again := p.read()
+	if len(again) != 2 {
+		t.Errorf("mailed %+v, want the owner and the developer", again)
+	}
+	for _, m := range again {
 		if !strings.Contains(m.Text, "sudah dicabut atau berakhir") || !strings.Contains(m.Text, "Dari:  203.0.113.7\n") || !strings.HasSuffix(linkIn(t, m), "/live/keys") {
 			t.Errorf("told:\n%s", m.Text)
 		}

@@ -78,11 +78,31 @@ func newSetting(t *testing.T) *setting {
 	}
 	s := &setting{store: kept, vault: vault}
 	s.clock.Store(time.Now().Unix())
-	if s.signin, err = signin.New(kept, vault, limit.NewFailures(), s.now, slog.New(slog.DiscardHandler)); err != nil {
-		t.Fatal(err)
-	}
+	s.signin = s.replica(t, links, nil)
 	s.merchant = s.shop(t)
 	return s
+}
+
+var links = signin.Links{Merchants: "https://console.example", Operators: "https://operators.example"}
+
+// replica is what people sign in with on one replica.
+func (s *setting) replica(t *testing.T, to signin.Links, mailed func()) *signin.SignIn {
+	t.Helper()
+	in, err := signin.New(signin.Dependencies{
+		Store: s.store, Vault: s.vault, Failures: limit.NewFailures(), Asks: limit.NewFailures(), Links: to, Mailed: mailed, Now: s.now, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+// invite returns the secret of an invitation that is not mailed.
+func (s *setting) invite(t *testing.T, by string, to tenants.MerchantID, role tenants.Role, email string) (string, error) {
+	t.Helper()
+	url, _, err := s.signin.Invite(t.Context(), by, to, role, email, "")
+	_, secret, _ := strings.Cut(url, "/invitations/")
+	return secret, err
 }
 
 // shop is a merchant's id.
@@ -99,7 +119,12 @@ func (s *setting) shop(t *testing.T) tenants.MerchantID {
 // recovery codes.
 func (s *setting) newcomer(t *testing.T, email string, role tenants.Role) (tenants.Person, string, []string) {
 	t.Helper()
-	link, _, err := s.signin.Invite(t.Context(), "test", s.merchant, role, email)
+	return s.newcomerAt(t, s.merchant, email, role)
+}
+
+func (s *setting) newcomerAt(t *testing.T, at tenants.MerchantID, email string, role tenants.Role) (tenants.Person, string, []string) {
+	t.Helper()
+	link, err := s.invite(t, "test", at, role, email)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,11 +242,11 @@ func TestWhoGoesTakesNobodyAlong(t *testing.T) {
 	s := newSetting(t)
 	ada, _, _ := s.newcomer(t, "ada@example.com", tenants.RoleOwner)
 	bob, _, _ := s.newcomer(t, "bob@example.com", tenants.RoleOwner)
-	again, _, err := s.signin.Invite(t.Context(), "bob@example.com", s.merchant, tenants.RoleOwner, "bob.again@example.com")
+	again, err := s.invite(t, "bob@example.com", s.merchant, tenants.RoleOwner, "bob.again@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}
-	lower, _, err := s.signin.Invite(t.Context(), "bob@example.com", s.merchant, tenants.RoleViewer, "ada@example.com")
+	lower, err := s.invite(t, "bob@example.com", s.merchant, tenants.RoleViewer, "ada@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +268,7 @@ func TestWhoGoesTakesNobodyAlong(t *testing.T) {
 	if _, err := s.signin.Who(t.Context(), ada.ID, ada.Epoch); !errors.Is(err, tenants.ErrNotFound) {
 		t.Errorf("a session goes on after its merchant is suspended: %v", err)
 	}
-	elsewhere, _, err := s.signin.Invite(t.Context(), "test", tenants.Platform, "read", ada.Email)
+	elsewhere, err := s.invite(t, "test", tenants.Platform, "read", ada.Email)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -450,7 +475,7 @@ func TestNoMerchantLearnsWhereItsPeopleWorkForAnother(t *testing.T) {
 	s := newSetting(t)
 	ada, _, _ := s.newcomer(t, "ada@example.com", tenants.RoleOwner)
 	other := s.shop(t)
-	link, _, err := s.signin.Invite(t.Context(), "test", other, tenants.RoleOwner, ada.Email)
+	link, err := s.invite(t, "test", other, tenants.RoleOwner, ada.Email)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -481,7 +506,7 @@ func TestNoMerchantLearnsWhereItsPeopleWorkForAnother(t *testing.T) {
 func TestAFactorIsSealedWhileItIsSetUp(t *testing.T) {
 	t.Parallel()
 	s := newSetting(t)
-	link, _, err := s.signin.Invite(t.Context(), "test", s.merchant, tenants.RoleOwner, "ada@example.com")
+	link, err := s.invite(t, "test", s.merchant, tenants.RoleOwner, "ada@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -508,6 +533,58 @@ func (r *recorded) CommitCtx(ctx context.Context, token string, content []byte, 
 	return r.SessionStore.CommitCtx(ctx, token, content, until)
 }
 
+// TestInvitationsEndWithTheirOperator: those to merchants, too, whether the operator gets
+// another role, is removed, or was a token that is revoked; each merchant's audit says so.
+func TestInvitationsEndWithTheirOperator(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	operator := func(email string) tenants.Member {
+		t.Helper()
+		p, _, _ := s.newcomerAt(t, tenants.Platform, email, "admin")
+		return tenants.Member{PersonID: p.ID, MerchantID: tenants.Platform, Email: email, Role: "read"}
+	}
+	operator("stays@example.com")
+	token := store.OperatorToken{Hash: [32]byte{1}, Name: "deploys", Role: "admin", CreatedBy: "test", CreatedAt: s.now(), MAC: []byte("mac")}
+	if err := s.store.CreateOperatorToken(t.Context(), store.Audit{Operator: "test", Action: "operator.token.create", At: s.now()}, token); err != nil {
+		t.Fatal(err)
+	}
+	demoted, removed := operator("demoted@example.com"), operator("removed@example.com")
+	for by, end := range map[string]func() error{
+		demoted.Email: func() error { return s.signin.SetRole(t.Context(), "stays@example.com", demoted) },
+		removed.Email: func() error { return s.signin.Remove(t.Context(), "stays@example.com", removed) },
+		token.Name: func() error {
+			gone := token
+			gone.RevokedAt = new(s.now())
+			audit := store.Audit{Operator: "stays@example.com", Action: "operator.token.revoke", At: s.now()}
+			return s.store.EndOperatorTokens(t.Context(), audit, []store.EndedToken{{OperatorToken: gone, Was: token.MAC}})
+		},
+	} {
+		shop := s.shop(t)
+		link, err := s.invite(t, by, shop, tenants.RoleOwner, "back@example.com")
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, err := s.invite(t, "stays@example.com", shop, tenants.RoleOwner, "other@example.com")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.wait(time.Second)
+		if err := end(); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.signin.Invitation(t.Context(), link); !errors.Is(err, signin.ErrInvitation) {
+			t.Errorf("an invitation by %s is good: %v", by, err)
+		}
+		if _, _, err := s.signin.Invitation(t.Context(), other); err != nil {
+			t.Errorf("an invitation by another operator than %s: %v", by, err)
+		}
+		audit, err := s.store.AuditOf(t.Context(), store.AuditRange{MerchantID: shop, Action: "member.uninvite", Most: 10})
+		if err != nil || len(audit) != 1 || audit[0].Operator != "stays@example.com" || !strings.HasPrefix(audit[0].Detail, "back@example.com,") {
+			t.Errorf("%s: audited as %+v, %v", by, audit, err)
+		}
+	}
+}
+
 func TestInvitations(t *testing.T) {
 	t.Parallel()
 	s := newSetting(t)
@@ -521,11 +598,11 @@ func TestInvitations(t *testing.T) {
 		"no address": {s.merchant, tenants.RoleViewer, "ada"}, "an operator's role": {s.merchant, "admin", "c@example.com"},
 		"a merchant's role": {tenants.Platform, tenants.RoleOwner, "c@example.com"}, "no merchant": {tenants.NewMerchantID(), tenants.RoleViewer, "c@example.com"},
 	} {
-		if _, _, err := s.signin.Invite(t.Context(), "test", of.to, of.role, of.email); err == nil {
+		if _, err := s.invite(t, "test", of.to, of.role, of.email); err == nil {
 			t.Errorf("%s is invited", name)
 		}
 	}
-	link, _, err := s.signin.Invite(t.Context(), "test", tenants.Platform, "support", ada.Email)
+	link, err := s.invite(t, "test", tenants.Platform, "support", ada.Email)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -542,7 +619,7 @@ func TestInvitations(t *testing.T) {
 	if m, ok := present.At(tenants.Platform); err != nil || !ok || m.Role != "support" || len(present.Members) != 2 {
 		t.Errorf("after joining: %+v, %v", present.Members, err)
 	}
-	link, _, err = s.signin.Invite(t.Context(), "test", s.merchant, tenants.RoleViewer, "late@example.com")
+	link, err = s.invite(t, "test", s.merchant, tenants.RoleViewer, "late@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func (s *Site) comeBack(v *Visit) error {
 		return v.Go("/profile", "The account is linked. You can sign in with it from now on.")
 	}
 	if !begun.Fresh {
-		person, err := s.deps.SignIn.Vouched(v.ctx(), v.browser(), proven.Email, proven.Subject, false)
+		person, err := s.deps.SignIn.Vouched(v.ctx(), v.browser(), proven.Email, proven.Subject)
 		if err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func (s *Site) comeBack(v *Visit) error {
 	if proven.Email != v.Who.Person.Email {
 		return signin.ErrAnother
 	}
-	if _, err := s.deps.SignIn.Vouched(v.ctx(), v.browser(), proven.Email, proven.Subject, true); err != nil {
+	if err := s.deps.SignIn.VouchedAgain(v.ctx(), proven.Email, proven.Subject); err != nil {
 		return err
 	}
 	s.sessions.Put(v.ctx(), keyConfirmed, s.deps.Now().Unix())

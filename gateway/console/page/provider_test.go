@@ -383,7 +383,7 @@ func TestTheProviderProvesNobodyElse(t *testing.T) {
 	}
 
 	// A person of merchants alone is no operator.
-	link, _, err := s.signin.Invite(t.Context(), "test", s.shop(t), tenants.RoleOwner, "ada@example.com")
+	link, err := s.invite(t, "test", s.shop(t), tenants.RoleOwner, "ada@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}

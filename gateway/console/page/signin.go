@@ -198,7 +198,7 @@ func (v *Visit) remember(p tenants.Person) {
 		v.site.deps.Log.WarnContext(v.ctx(), "a browser is not remembered", "person", p.ID.String(), "error", err)
 		return
 	}
-	v.setCookie(v.site.knownCookie(p.ID), kept, 30*24*time.Hour)
+	v.setCookie(v.site.knownCookie(p.ID), kept, signin.KnownFor)
 }
 
 // setCookie keeps something in the browser, for this site alone.

@@ -12,6 +12,21 @@ import (
 	"github.com/google/uuid"
 )
 
+const cancelMails = `-- name: CancelMails :exec
+UPDATE mails SET recipient = '', subject = '', body = '', state = 'dead', fault = $1, due_at = NULL
+WHERE mail_id = ANY($2::UUID[]) AND state = 'waiting'
+`
+
+type CancelMailsParams struct {
+	Fault   string
+	MailIds []uuid.UUID
+}
+
+func (q *Queries) CancelMails(ctx context.Context, arg CancelMailsParams) error {
+	_, err := q.db.Exec(ctx, cancelMails, arg.Fault, arg.MailIds)
+	return err
+}
+
 const countMails = `-- name: CountMails :one
 SELECT count(*) FROM mails WHERE mail_id = $1
 `
@@ -24,19 +39,28 @@ func (q *Queries) CountMails(ctx context.Context, mailID uuid.UUID) (int64, erro
 }
 
 const dueMails = `-- name: DueMails :many
-SELECT m.mail_id, m.merchant_id, m.mode, m.movement_id, m.recipient, m.subject, m.body, m.state, m.attempts, m.fault, m.created_at, m.tried_at, m.due_bucket, m.due_at FROM mails AS m
+SELECT m.mail_id, m.merchant_id, m.mode, m.movement_id, m.recipient, m.subject, m.body, m.state, m.attempts, m.fault, m.created_at, m.tried_at, m.due_bucket, m.due_at, m.not_after FROM mails AS m
 JOIN (
-    SELECT found.mail_id FROM (SELECT unnest($1::INT4[]) AS bucket) AS b
+    SELECT found.mail_id, found.place, found.due_at FROM (SELECT unnest($1::INT4[]) AS bucket) AS b
     CROSS JOIN LATERAL (
-        SELECT d.mail_id, d.due_at FROM mails AS d
-        WHERE d.due_bucket = b.bucket AND d.due_at IS NOT NULL AND d.due_at >= $2 AND d.due_at <= $3
-        ORDER BY d.due_at
-        LIMIT $4
+        (
+            SELECT l.mail_id, 1 AS place, l.due_at FROM mails AS l
+            WHERE l.due_bucket = b.bucket AND l.due_at IS NOT NULL AND l.not_after IS NOT NULL AND l.due_at >= $2 AND l.due_at <= $3
+            ORDER BY l.due_at
+            LIMIT $4
+        )
+        UNION ALL
+        (
+            SELECT d.mail_id, 2 AS place, d.due_at FROM mails AS d
+            WHERE d.due_bucket = b.bucket AND d.due_at IS NOT NULL AND d.not_after IS NULL AND d.due_at >= $2 AND d.due_at <= $3
+            ORDER BY d.due_at
+            LIMIT $4
+        )
     ) AS found
-    ORDER BY found.due_at
+    ORDER BY found.place, found.due_at
     LIMIT $4
 ) AS due ON due.mail_id = m.mail_id
-ORDER BY m.due_at
+ORDER BY due.place, due.due_at
 `
 
 type DueMailsParams struct {
@@ -50,7 +74,7 @@ type DueMailsRow struct {
 	Mail Mail
 }
 
-// The oldest of each bucket by the index, and of these the oldest.
+// Of each bucket the oldest with a link, for which somebody waits, and the oldest of the others.
 func (q *Queries) DueMails(ctx context.Context, arg DueMailsParams) ([]DueMailsRow, error) {
 	rows, err := q.db.Query(ctx, dueMails,
 		arg.Buckets,
@@ -80,6 +104,7 @@ func (q *Queries) DueMails(ctx context.Context, arg DueMailsParams) ([]DueMailsR
 			&i.Mail.TriedAt,
 			&i.Mail.DueBucket,
 			&i.Mail.DueAt,
+			&i.Mail.NotAfter,
 		); err != nil {
 			return nil, err
 		}

@@ -257,6 +257,7 @@ type Mail struct {
 	TriedAt    *time.Time
 	DueBucket  int32
 	DueAt      *time.Time
+	NotAfter   *time.Time
 }
 
 type Manifest struct {

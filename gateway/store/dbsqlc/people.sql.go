@@ -94,13 +94,28 @@ func (q *Queries) DeleteRecoveryCodes(ctx context.Context, personID uuid.UUID) e
 	return err
 }
 
-const deleteResets = `-- name: DeleteResets :exec
-DELETE FROM resets WHERE person_id = $1
+const deleteResets = `-- name: DeleteResets :many
+DELETE FROM resets WHERE person_id = $1 RETURNING hash
 `
 
-func (q *Queries) DeleteResets(ctx context.Context, personID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, deleteResets, personID)
-	return err
+func (q *Queries) DeleteResets(ctx context.Context, personID uuid.UUID) ([][]byte, error) {
+	rows, err := q.db.Query(ctx, deleteResets, personID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items [][]byte
+	for rows.Next() {
+		var hash []byte
+		if err := rows.Scan(&hash); err != nil {
+			return nil, err
+		}
+		items = append(items, hash)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const endSession = `-- name: EndSession :exec
@@ -581,8 +596,8 @@ func (q *Queries) ResetsSince(ctx context.Context, arg ResetsSinceParams) (int64
 	return count, err
 }
 
-const revokeInvitations = `-- name: RevokeInvitations :execrows
-DELETE FROM invitations WHERE merchant_id = $1 AND email = $2
+const revokeInvitations = `-- name: RevokeInvitations :many
+DELETE FROM invitations WHERE merchant_id = $1 AND email = $2 RETURNING mail_id
 `
 
 type RevokeInvitationsParams struct {
@@ -590,12 +605,24 @@ type RevokeInvitationsParams struct {
 	Email      string
 }
 
-func (q *Queries) RevokeInvitations(ctx context.Context, arg RevokeInvitationsParams) (int64, error) {
-	result, err := q.db.Exec(ctx, revokeInvitations, arg.MerchantID, arg.Email)
+func (q *Queries) RevokeInvitations(ctx context.Context, arg RevokeInvitationsParams) ([]*uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, revokeInvitations, arg.MerchantID, arg.Email)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return result.RowsAffected(), nil
+	defer rows.Close()
+	var items []*uuid.UUID
+	for rows.Next() {
+		var mail_id *uuid.UUID
+		if err := rows.Scan(&mail_id); err != nil {
+			return nil, err
+		}
+		items = append(items, mail_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const sealedTOTPs = `-- name: SealedTOTPs :many
@@ -747,40 +774,14 @@ func (q *Queries) TakeAttempt(ctx context.Context, arg TakeAttemptParams) (int64
 }
 
 const takeInvitation = `-- name: TakeInvitation :one
-DELETE FROM invitations WHERE hash = $1 RETURNING merchant_id, role, email, invited_by, expires_at
+DELETE FROM invitations WHERE hash = $1 RETURNING mail_id
 `
 
-type TakeInvitationRow struct {
-	MerchantID string
-	Role       string
-	Email      string
-	InvitedBy  string
-	ExpiresAt  time.Time
-}
-
-func (q *Queries) TakeInvitation(ctx context.Context, hash []byte) (TakeInvitationRow, error) {
+func (q *Queries) TakeInvitation(ctx context.Context, hash []byte) (*uuid.UUID, error) {
 	row := q.db.QueryRow(ctx, takeInvitation, hash)
-	var i TakeInvitationRow
-	err := row.Scan(
-		&i.MerchantID,
-		&i.Role,
-		&i.Email,
-		&i.InvitedBy,
-		&i.ExpiresAt,
-	)
-	return i, err
-}
-
-const takeReset = `-- name: TakeReset :execrows
-DELETE FROM resets WHERE hash = $1
-`
-
-func (q *Queries) TakeReset(ctx context.Context, hash []byte) (int64, error) {
-	result, err := q.db.Exec(ctx, takeReset, hash)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	var mail_id *uuid.UUID
+	err := row.Scan(&mail_id)
+	return mail_id, err
 }
 
 const unlinkAccount = `-- name: UnlinkAccount :execrows
@@ -829,26 +830,41 @@ func (q *Queries) UseStep(ctx context.Context, arg UseStepParams) (int64, error)
 	return result.RowsAffected(), nil
 }
 
-const withdrawAllInvitations = `-- name: WithdrawAllInvitations :exec
-DELETE FROM invitations WHERE email = $1 OR invited_by = $1
-`
-
-func (q *Queries) WithdrawAllInvitations(ctx context.Context, email string) error {
-	_, err := q.db.Exec(ctx, withdrawAllInvitations, email)
-	return err
-}
-
-const withdrawInvitations = `-- name: WithdrawInvitations :exec
-DELETE FROM invitations WHERE merchant_id = $1 AND (email = $2 OR invited_by = $2)
+const withdrawInvitations = `-- name: WithdrawInvitations :many
+DELETE FROM invitations
+WHERE (email = $1 OR invited_by = $2) AND (merchant_id = $3 OR $3 = '')
+RETURNING merchant_id, email, mail_id
 `
 
 type WithdrawInvitationsParams struct {
-	MerchantID string
 	Email      string
+	InvitedBy  string
+	MerchantID string
 }
 
-// What somebody was invited to, or has invited others to.
-func (q *Queries) WithdrawInvitations(ctx context.Context, arg WithdrawInvitationsParams) error {
-	_, err := q.db.Exec(ctx, withdrawInvitations, arg.MerchantID, arg.Email)
-	return err
+type WithdrawInvitationsRow struct {
+	MerchantID string
+	Email      string
+	MailID     *uuid.UUID
+}
+
+// What somebody was invited to at a merchant, or has invited others to; at all where it is ”.
+func (q *Queries) WithdrawInvitations(ctx context.Context, arg WithdrawInvitationsParams) ([]WithdrawInvitationsRow, error) {
+	rows, err := q.db.Query(ctx, withdrawInvitations, arg.Email, arg.InvitedBy, arg.MerchantID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []WithdrawInvitationsRow
+	for rows.Next() {
+		var i WithdrawInvitationsRow
+		if err := rows.Scan(&i.MerchantID, &i.Email, &i.MailID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

@@ -95,21 +95,20 @@ LEFT JOIN mails AS m ON m.mail_id = i.mail_id
 WHERE i.merchant_id = @merchant_id AND i.expires_at > @now
 ORDER BY i.expires_at DESC, i.email;
 
--- name: RevokeInvitations :execrows
-DELETE FROM invitations WHERE merchant_id = @merchant_id AND email = @email;
+-- name: RevokeInvitations :many
+DELETE FROM invitations WHERE merchant_id = @merchant_id AND email = @email RETURNING mail_id;
 
 -- name: Invitation :one
 SELECT hash, merchant_id, role, email, invited_by, expires_at FROM invitations WHERE hash = @hash;
 
 -- name: TakeInvitation :one
-DELETE FROM invitations WHERE hash = @hash RETURNING merchant_id, role, email, invited_by, expires_at;
+DELETE FROM invitations WHERE hash = @hash RETURNING mail_id;
 
--- name: WithdrawInvitations :exec
--- What somebody was invited to, or has invited others to.
-DELETE FROM invitations WHERE merchant_id = @merchant_id AND (email = @email OR invited_by = @email);
-
--- name: WithdrawAllInvitations :exec
-DELETE FROM invitations WHERE email = @email OR invited_by = @email;
+-- name: WithdrawInvitations :many
+-- What somebody was invited to at a merchant, or has invited others to; at all where it is ''.
+DELETE FROM invitations
+WHERE (email = @email OR invited_by = @invited_by) AND (merchant_id = @merchant_id OR @merchant_id = '')
+RETURNING merchant_id, email, mail_id;
 
 -- name: ForgetInvitations :exec
 DELETE FROM invitations WHERE expires_at < @before;
@@ -129,11 +128,8 @@ SELECT count(*) FROM resets WHERE person_id = @person_id AND expires_at > @expir
 -- name: Reset :one
 SELECT hash, person_id, expires_at FROM resets WHERE hash = @hash;
 
--- name: TakeReset :execrows
-DELETE FROM resets WHERE hash = @hash;
-
--- name: DeleteResets :exec
-DELETE FROM resets WHERE person_id = @person_id;
+-- name: DeleteResets :many
+DELETE FROM resets WHERE person_id = @person_id RETURNING hash;
 
 -- name: ForgetResets :exec
 DELETE FROM resets WHERE expires_at < @before;
