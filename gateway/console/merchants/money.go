@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/console/page"
 )
 
 func (c *Console) balance(r *room) error {
@@ -28,10 +29,10 @@ func (c *Console) balance(r *room) error {
 	asked := map[string]string{"from": r.Form("from"), "to": r.Form("to")}
 	next := ""
 	if statement.Next != "" {
-		next = r.Path("/balance") + query(map[string]string{"from": asked["from"], "to": asked["to"], "after": statement.Next})
+		next = r.Path("/balance") + page.Query(map[string]string{"from": asked["from"], "to": asked["to"], "after": statement.Next})
 	}
 	return r.Show("balance.html", r.T("Balance"), map[string]any{
-		"Room": r, "Balance": balance, "Rows": statement.Entries, "Next": next, "Asked": asked, "CSV": r.Path("/balance/statement.csv") + query(asked),
+		"Room": r, "Balance": balance, "Rows": statement.Entries, "Next": next, "Asked": asked, "CSV": r.Path("/balance/statement.csv") + page.Query(asked),
 	})
 }
 

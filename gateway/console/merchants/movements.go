@@ -3,7 +3,6 @@ package merchants
 import (
 	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -35,59 +34,19 @@ type listed struct {
 	Kind manifest.Kind
 }
 
-// total is what of a list stands in a status, or ("") all of it.
-type total struct {
-	Status        string
-	Count, Amount int64
-}
-
 func (c *Console) list(r *room, kind manifest.Kind) error {
-	filter, asked, err := c.filter(r, kind)
+	path := r.Path(pathOf(kind))
+	list, err := r.Movements(r.admin, page.List{Base: path, To: r.Path("/movements/"), Filter: c.listOf(r, kind)}, c.zone())
 	if err != nil {
 		return err
 	}
-	filter.After, filter.Limit = r.Form("after"), pageOf
-	found, err := adminapi.ListMovements.Call(r.Request.Context(), r.admin, filter)
-	if err != nil {
-		return err
-	}
-	shown := map[string]any{
-		"Room": r, "Title": titleOf(kind), "Path": r.Path(pathOf(kind)), "Asked": asked, "Rows": found.Movements, "Next": "",
-		"CSV": r.Path(pathOf(kind)+"/export.csv") + query(asked), "Ready": c.ready(r, kind),
-	}
-	rules, _ := movement.RulesOf(kind)
-	shown["Statuses"] = append([]string{""}, rules.Statuses()...)
-	if found.Next != "" {
-		more := maps.Clone(asked)
-		more["after"] = found.Next
-		shown["Next"] = r.Path(pathOf(kind)) + query(more)
-	}
-	if filter.After == "" && len(found.Movements) > 0 {
-		figures, err := adminapi.ShowFigures.Call(r.Request.Context(), r.admin, adminapi.FigureFilter{MovementFilter: filter})
-		if err != nil {
-			return err
-		}
-		shown["TooMany"], shown["Totals"] = figures.TooMany, totalsOf(figures)
-	}
-	return r.Show("list.html", r.T(titleOf(kind)), shown)
+	list.CSV = path + "/export.csv" + page.Query(list.Asked)
+	return r.Show("list.html", r.T(titleOf(kind)), map[string]any{"Title": titleOf(kind), "Ready": c.ready(r, kind), "List": list})
 }
 
-// totalsOf sums figures up: over all, and then by status.
-func totalsOf(figures adminapi.Figures) []total {
-	var totals []total
-	for _, span := range figures.Spans {
-		for _, c := range span.Counts {
-			for _, status := range []string{"", c.Status} {
-				i := slices.IndexFunc(totals, func(t total) bool { return t.Status == status })
-				if i < 0 {
-					i, totals = len(totals), append(totals, total{Status: status})
-				}
-				totals[i].Count += c.Count
-				totals[i].Amount += c.Amount
-			}
-		}
-	}
-	return totals
+// listOf is the whole list of a kind.
+func (c *Console) listOf(r *room, kind manifest.Kind) adminapi.MovementFilter {
+	return adminapi.MovementFilter{Merchant: r.id(), Mode: string(r.Mode), Kind: string(kind), Limit: pageOf}
 }
 
 // ready are the links to what is looked for most. Any other filter is a link, too: the
@@ -104,24 +63,15 @@ func (c *Console) ready(r *room, kind manifest.Kind) []page.Link {
 		{"Failed in the last 7 days", map[string]string{"from": day(6), "status": rules.Word(movement.Failed)}},
 		{"Waiting", map[string]string{"status": rules.Word(movement.Pending)}},
 	} {
-		path := r.Path(pathOf(kind)) + query(of.values)
+		path := r.Path(pathOf(kind)) + page.Query(of.values)
 		links = append(links, page.Link{Path: path, Text: of.text, Here: path == r.Request.URL.RequestURI()})
 	}
 	return links
 }
 
-// filter reads a list's filters, and how they stand in its links.
-func (c *Console) filter(r *room, kind manifest.Kind) (adminapi.MovementFilter, map[string]string, error) {
-	span, err := r.Span(c.zone())
-	asked := map[string]string{"status": r.Form("status"), "from": span.From, "to": span.To, "search": r.Form("search")}
-	return adminapi.MovementFilter{
-		Merchant: r.id(), Mode: string(r.Mode), Kind: string(kind), Status: asked["status"], Search: asked["search"], Since: span.Since, Until: span.Until,
-	}, asked, err
-}
-
 // export writes a whole list as CSV, under the API's names.
 func (c *Console) export(r *room, kind manifest.Kind) error {
-	filter, _, err := c.filter(r, kind)
+	filter, _, err := r.MovementFilter(c.listOf(r, kind), c.zone())
 	if err != nil {
 		return err
 	}

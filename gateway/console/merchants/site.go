@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -255,18 +254,4 @@ func (c *Console) routes() []route {
 			route{"GET " + pathOf(kind) + "/export.csv", tenants.MayLook, func(r *room) error { return c.export(r, kind) }, false})
 	}
 	return all
-}
-
-// query is the values of a page's filters as they stand in its links.
-func query(values map[string]string) string {
-	q := url.Values{}
-	for name, value := range values {
-		if value != "" {
-			q.Set(name, value)
-		}
-	}
-	if len(q) == 0 {
-		return ""
-	}
-	return "?" + q.Encode()
 }

@@ -55,6 +55,7 @@ var answers = []struct {
 	{`GET /admin/merchants/[^/]+/audit`, []store.Audit{}},
 	{`GET /admin/merchants/[^/]+/callbacks`, []adminapi.Callback{}},
 	{`GET /admin/merchants/[^/]+/(callback-)?figures`, adminapi.Figures{}},
+	{`GET /admin/merchants/[^/]+/movements`, adminapi.MovementList{}},
 	{`GET /admin/merchants/[^/]+/statement-lines`, []adminapi.StatementLine{}},
 	{`POST /admin/merchants/[^/]+/limits(/.*)?`, []adminapi.Limit{}},
 	{`POST /admin/merchants/[^/]+/(credit|debit)`, adminapi.Adjustment{}},

@@ -140,6 +140,7 @@ func (c *Console) routes() {
 	c.at("GET /merchants/{merchant}/audit", c.merchantAudit)
 	c.at("GET /merchants/{merchant}/callbacks", c.callbacks)
 	c.at("GET /merchants/{merchant}/figures", c.figures)
+	c.at("GET /merchants/{merchant}/movements", c.movements)
 	c.at("GET /merchants/{merchant}/requests", c.requests)
 	c.at("GET /merchants/{merchant}/requests/{request}", c.request)
 	c.at("GET /merchants/{merchant}/statement-lines", c.statementLines)

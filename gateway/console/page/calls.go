@@ -34,23 +34,16 @@ func (v *Visit) Calls(admin adminapi.Caller, base string, filter adminapi.Reques
 
 // query is the query of a URL of the log.
 func (c Calls) query(values map[string]string) string {
-	q := url.Values{}
 	if len(c.Modes) > 0 {
-		q.Set("mode", c.Filter.Mode)
+		values["mode"] = c.Filter.Mode
 	}
-	for name, value := range values {
-		if value != "" {
-			q.Set(name, value)
-		}
-	}
-	if len(q) == 0 {
-		return ""
-	}
-	return "?" + q.Encode()
+	return Query(values)
 }
 
 // To is the page of a call.
-func (c Calls) To(id string) string { return c.Base + "/" + url.PathEscape(id) + c.query(nil) }
+func (c Calls) To(id string) string {
+	return c.Base + "/" + url.PathEscape(id) + c.query(map[string]string{})
+}
 
 // Moment writes a time as programs do, to the millisecond and with its zone.
 func Moment(at time.Time, zone *time.Location) string {

@@ -172,7 +172,7 @@ await story(async (somebody) => {
     await desk.waitForURL(/\/movements\//);
     await operator.seen(`pages-operators-${kind}`);
   }
-  for (const path of [`/merchants/${MERCHANT}/callbacks`, `/merchants/${MERCHANT}/figures?mode=test`, "/profile", "/nothing", "/people", `/merchants/${MERCHANT}`]) {
+  for (const path of [`/merchants/${MERCHANT}/callbacks`, `/merchants/${MERCHANT}/figures?mode=test`, `/merchants/${MERCHANT}/movements?mode=test`, "/profile", "/nothing", "/people", `/merchants/${MERCHANT}`]) {
     await desk.goto(at(path));
     await operator.seen(`pages-operators${path.replace(MERCHANT, "one").replaceAll("/", "-")}`);
   }
