@@ -186,7 +186,7 @@ func newest(found []movement.Movement) []movement.Movement {
 // one of a decision.
 func (c *Console) told(id string, now time.Time) [][2]time.Time {
 	var spans [][2]time.Time
-	if at, ok := madeAt(id); ok {
+	if at, ok := madeAt(id, now); ok {
 		spans = append(spans, [2]time.Time{at.Add(-reservedWithin), at.Add(reservedWithin)})
 	}
 	if decided, err := c.deps.Decisions.Key.Open(id, now); err == nil {
@@ -195,14 +195,14 @@ func (c *Console) told(id string, now time.Time) [][2]time.Time {
 	return spans
 }
 
-// madeAt is when an id of a request was made.
-func madeAt(id string) (time.Time, bool) {
+// madeAt is when an id was made, if it is one of a request: ids of decisions look alike by chance, and merchants make such references.
+func madeAt(id string, now time.Time) (time.Time, bool) {
 	made, err := uuid.Parse(id)
-	if err != nil || made.Version() != 7 {
+	if err != nil || made.Version() != 7 || made.Variant() != uuid.RFC4122 || made.String() != id {
 		return time.Time{}, false
 	}
-	seconds, nanos := made.Time().UnixTime()
-	return time.Unix(seconds, nanos), true
+	at := time.Unix(made.Time().UnixTime())
+	return at, !at.After(now.Add(ahead))
 }
 
 // movementNamed is the one movement that a text names.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
@@ -47,12 +48,14 @@ func (c *Console) listRequestLog(x *call, wanted adminapi.RequestLogFilter) (out
 	if out.NotKept, err = c.deps.Requests.RequestsDropped(ctx, of, x.now.Add(-time.Hour)); err != nil {
 		return out, err
 	}
-	filter := requestlog.Filter{State: wanted.State, Operation: wanted.Operation, Code: wanted.Code, ID: wanted.ID}
+	filter := requestlog.Filter{State: wanted.State, Operation: wanted.Operation, Code: wanted.Code, Own: wanted.ID}
 	var found []requestlog.Entry
 	var next requestlog.Place
-	if made, told := c.toldBy(wanted.ID, x.now); told { // its time is known
-		found, err = c.keptAt(ctx, of, made, filter)
-	} else {
+	if wanted.After == "" {
+		found, err = c.ownAt(ctx, of, filter, x.now)
+	}
+	if err == nil && found == nil {
+		filter.ID, filter.Own = wanted.ID, ""
 		found, next, err = c.requestLog().Page(ctx, of, filter, from, out.Since, cmp.Or(wanted.Limit, defaultPage))
 	}
 	if err != nil {
@@ -110,32 +113,31 @@ func loggedDocument(account *tenants.Account, mode string, e requestlog.Entry) a
 	return out
 }
 
-// toldBy is the time that the id of a request or a decision tells.
-func (c *Console) toldBy(id string, now time.Time) (time.Time, bool) {
-	if at, ok := madeAt(id); ok {
-		return at, true
-	}
-	facts, err := c.deps.Decisions.Key.Open(id, now)
-	return facts.At, err == nil
-}
-
 // Within what time most calls end, and all.
 const (
 	mostEndWithin = 20 * time.Second
 	allEndWithin  = 10 * time.Minute
 )
 
-// keptAt are the calls of an owner that began about a time and that a filter wants.
-func (c *Console) keptAt(ctx context.Context, of requestlog.Owner, at time.Time, f requestlog.Filter) ([]requestlog.Entry, error) {
-	for _, within := range []time.Duration{mostEndWithin, allEndWithin} {
-		parts, err := c.deps.Requests.Requests(ctx, requestlog.Range{
-			Filter: requestlog.Filter{State: f.State, Operation: f.Operation, Code: f.Code}, Owner: of, Since: at.Add(-requestlog.Span - movement.ClockSkew), Until: at.Add(within), Most: requestlog.AllParts,
-		})
-		if err != nil {
-			return nil, err
-		}
-		if found, err := c.requestLog().All(parts, f.Fits); err != nil || len(found) > 0 {
-			return found, err
+// timesOf are the times within the log at which an id may have been made: as a request's, and as a decision's.
+func (c *Console) timesOf(id string, now time.Time) (times []time.Time) {
+	if at, ok := madeAt(id, now); ok {
+		times = append(times, at)
+	}
+	if facts, err := c.deps.Decisions.Key.Open(id, now); err == nil {
+		times = append(times, facts.At)
+	}
+	return slices.DeleteFunc(times, func(at time.Time) bool { return at.Before(now.Add(-requestlog.Kept - allEndWithin)) })
+}
+
+// ownAt is an owner's call that a filter names by an id of the gateway's own, about the time that the id tells; nil where there is none.
+func (c *Console) ownAt(ctx context.Context, of requestlog.Owner, f requestlog.Filter, now time.Time) ([]requestlog.Entry, error) {
+	for _, at := range c.timesOf(f.Own, now) {
+		for _, within := range []time.Duration{mostEndWithin, allEndWithin} {
+			found, _, err := c.requestLog().Page(ctx, of, f, requestlog.Place{At: at.Add(within)}, at.Add(-requestlog.Span-movement.ClockSkew), 1)
+			if err != nil || len(found) > 0 {
+				return found, err
+			}
 		}
 	}
 	return nil, nil
@@ -143,11 +145,7 @@ func (c *Console) keptAt(ctx context.Context, of requestlog.Owner, at time.Time,
 
 // keptOf is an owner's call with an id, or with a decision's; nil where it was not kept.
 func (c *Console) keptOf(ctx context.Context, of requestlog.Owner, id string, now time.Time) (*requestlog.Entry, error) {
-	at, told := c.toldBy(id, now)
-	if !told {
-		return nil, nil //nolint:nilnil // none
-	}
-	found, err := c.keptAt(ctx, of, at, requestlog.Filter{ID: id})
+	found, err := c.ownAt(ctx, of, requestlog.Filter{Own: id}, now)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -156,10 +154,6 @@ func (c *Console) keptOf(ctx context.Context, of requestlog.Owner, id string, no
 
 // decisionOf is the id of the decision on a request, "" where the request's id tells no time or the call was not kept.
 func (c *Console) decisionOf(ctx context.Context, id string, of movement.Owner, now time.Time) (string, error) {
-	at, ok := madeAt(id)
-	if !ok {
-		return "", nil
-	}
 	if of != (movement.Owner{}) {
 		e, err := c.keptOf(ctx, requestlog.Owner{Merchant: of.MerchantID, Mode: of.Mode}, id, now)
 		if err != nil || e == nil {
@@ -167,13 +161,18 @@ func (c *Console) decisionOf(ctx context.Context, id string, of movement.Owner, 
 		}
 		return e.DecisionID, nil
 	}
-	parts, err := c.deps.Requests.RequestsBetween(ctx, at.Add(-requestlog.Span-movement.ClockSkew), at.Add(mostEndWithin))
-	if err != nil {
-		return "", err
+	for _, at := range c.timesOf(id, now) {
+		parts, err := c.deps.Requests.RequestsBetween(ctx, at.Add(-requestlog.Span-movement.ClockSkew), at.Add(mostEndWithin))
+		if err != nil {
+			return "", err
+		}
+		found, err := c.requestLog().All(parts, requestlog.Filter{Own: id}.Fits)
+		if err != nil {
+			return "", err
+		}
+		if len(found) > 0 {
+			return found[0].DecisionID, nil
+		}
 	}
-	found, err := c.requestLog().All(parts, requestlog.Filter{ID: id}.Fits)
-	if err != nil || len(found) == 0 {
-		return "", err
-	}
-	return found[0].DecisionID, nil
+	return "", nil
 }

@@ -122,6 +122,66 @@ func TestRequestLog(t *testing.T) {
 	}
 }
 
+// TestIDsAreFoundHoweverTheyLook: an id of a decision may look like one of a request, and so may a reference, which belongs to several
+// calls.
+func TestIDsAreFoundHoweverTheyLook(t *testing.T) {
+	t.Parallel()
+	key := decision.NewKey([]byte("the installation's"))
+	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) { d.Decisions.Key = key })
+	merchant := w.merchant().MerchantID
+	began := time.Now().UTC().Truncate(time.Second).Add(-time.Hour)
+	looksLikeARequests := func(id string) bool {
+		parsed := uuid.MustParse(id)
+		return parsed.Version() == 7 && parsed.Variant() == uuid.RFC4122
+	}
+	namer := decision.NewNamer(key, 7)
+	reference := madeAt(t, began)
+	var calls []requestlog.Entry
+	for i := range 5 {
+		at := began.Add(time.Duration(i) * 10 * time.Minute)
+		e := requestlog.Entry{ID: madeAt(t, at), At: at, Ended: at.Add(time.Second), Operation: "/bank/name", Code: "OK", Reference: reference}
+		for e.DecisionID == "" || !looksLikeARequests(e.DecisionID) {
+			e.DecisionID = namer.Name(at, "v", merchant, true, e.Operation, 0).String()
+		}
+		calls = append(calls, e)
+		w.keepsCall(merchant, e)
+	}
+	list := func(id string, most int) (told []string) {
+		t.Helper()
+		f := adminapi.RequestLogFilter{Merchant: merchant, Mode: "live", ID: id, Limit: most}
+		for {
+			page, err := adminapi.ListRequestLog.Call(t.Context(), w, f)
+			if err != nil || len(page.Requests) > most {
+				t.Fatalf("%d calls, %v", len(page.Requests), err)
+			}
+			for _, r := range page.Requests {
+				told = append(told, r.RequestID)
+			}
+			if f.After = page.Next; f.After == "" {
+				return told
+			}
+		}
+	}
+	for _, e := range calls {
+		for _, id := range []string{e.ID, e.DecisionID} {
+			if got := list(id, 2); !slices.Equal(got, []string{e.ID}) {
+				t.Errorf("%s lists %q, want %s", id, got, e.ID)
+			}
+			shown, err := adminapi.ShowLoggedRequest.Call(t.Context(), w, adminapi.LoggedRequestID{Merchant: merchant, Mode: "live", Request: id})
+			if err != nil || shown.RequestID != e.ID {
+				t.Errorf("%s shows %s, want %s; %v", id, shown.RequestID, e.ID, err)
+			}
+		}
+	}
+	for _, most := range []int{1, 2, 10} {
+		if got := list(reference, most); !slices.Equal(got, []string{calls[4].ID, calls[3].ID, calls[2].ID, calls[1].ID, calls[0].ID}) {
+			t.Errorf("a reference lists %q by %d", got, most)
+		}
+	}
+	_, err := adminapi.ShowLoggedRequest.Call(t.Context(), w, adminapi.LoggedRequestID{Merchant: merchant, Mode: "live", Request: reference})
+	w.refused(err, http.StatusNotFound, "")
+}
+
 // TestAMerchantSeesWhatRefusedItsRequests, and nothing of another merchant's.
 func TestAMerchantSeesWhatRefusedItsRequests(t *testing.T) {
 	t.Parallel()

@@ -140,6 +140,7 @@ type Filter struct {
 	Operation string // its path
 	Code      string
 	ID        string // of the request or its decision, or the reference
+	Own       string // the same without references: of what the gateway has made
 }
 
 // Term is how the terms of a part hold a text, "" for any.
@@ -153,7 +154,8 @@ func Term(text string) string {
 // Fits reports whether a call is wanted.
 func (f Filter) Fits(e Entry) bool {
 	return (f.State == "" || (f.State == failed) == e.Failed()) && (f.Operation == "" || f.Operation == e.Operation) &&
-		(f.Code == "" || f.Code == e.Code) && (f.ID == "" || f.ID == e.ID || f.ID == e.Reference || f.ID == e.DecisionID)
+		(f.Code == "" || f.Code == e.Code) && (f.ID == "" || f.ID == e.ID || f.ID == e.Reference || f.ID == e.DecisionID) &&
+		(f.Own == "" || f.Own == e.ID || f.Own == e.DecisionID)
 }
 
 // Newest orders calls by when they ended, the last first.
