@@ -226,6 +226,7 @@ func TestUnwritten(t *testing.T) {
 	for round := range 130 {
 		for n := range 20 {
 			c := large
+			c.Owner.Merchant = fmt.Sprint("mer_", round%12)
 			c.ID = fmt.Sprint(round, " ", n)
 			l.Keep(c)
 			asked++
@@ -252,6 +253,86 @@ func TestUnwritten(t *testing.T) {
 	cancel()
 	if err := w.Run(ended); err != nil || len(s.parts) != before+1 {
 		t.Errorf("what is left is not written at the end: %v", err)
+	}
+}
+
+// TestRefused: a part that the database never takes is lost and counted, and holds up no other.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	l, s := NewLog(), &storage{}
+	tries := 0
+	w := NewWriter(l, func(ctx context.Context, parts []Part) error {
+		if tries++; slices.ContainsFunc(parts, func(p Part) bool { return p.Owner == other }) {
+			return fmt.Errorf("add: %w", ErrRefused)
+		}
+		return s.add(ctx, parts)
+	}, seal, func() time.Time { return noon }, slog.New(slog.DiscardHandler))
+	for n := range 50 {
+		c := call(n, "OK")
+		c.Owner.Merchant = fmt.Sprint("mer_", n)
+		l.Keep(c)
+	}
+	for n := range 3 {
+		c := call(n, "OK")
+		c.Owner = other
+		l.Keep(c)
+	}
+	w.Write(t.Context())
+	if len(s.parts) != 50 || len(w.waiting) != 0 || l.Dropped() != 3 || l.bytes != 0 || len(l.waits) != 0 || l.of[other].dropped != 3 || tries > 120 {
+		t.Errorf("%d parts are written and %d wait after %d tries; %d are dropped, %d bytes left", len(s.parts), len(w.waiting), tries, l.Dropped(), l.bytes)
+	}
+}
+
+// TestWritesAreBounded: neither many bytes nor a database that does not answer.
+func TestWritesAreBounded(t *testing.T) {
+	t.Parallel()
+	l := NewLog()
+	w := NewWriter(l, func(ctx context.Context, parts []Part) error {
+		bytes := 0
+		for _, p := range parts {
+			bytes += len(p.Calls)
+		}
+		if end, bounded := ctx.Deadline(); bytes > mostBytes || !bounded || time.Until(end) > mostWrite {
+			t.Errorf("%d bytes are written in one statement until %v", bytes, end)
+		}
+		return nil
+	}, func(_ Owner, calls []byte) ([]byte, error) { return append(calls, make([]byte, 1<<20)...), nil }, func() time.Time { return noon }, slog.New(slog.DiscardHandler))
+	for n := range 20 {
+		c := call(n, "OK")
+		c.Owner.Merchant = fmt.Sprint("mer_", n)
+		l.Keep(c)
+	}
+	w.Write(t.Context())
+	if l.bytes != 0 {
+		t.Errorf("%d bytes are left", l.bytes)
+	}
+}
+
+// TestOneMerchantInAnOutage takes an eighth of what waits, whatever it asks with, and what is too long is not kept.
+func TestOneMerchantInAnOutage(t *testing.T) {
+	t.Parallel()
+	l, s := NewLog(), &storage{err: errors.New("the database is away")}
+	w := writing(l, s)
+	c := call(0, "INTERNAL")
+	c.Asked, c.Method, c.Query, c.Agent, c.Message = nil, "GET", "q="+strings.Repeat("x", MostBody-2), strings.Repeat("a", mostText), strings.Repeat("m", mostText)
+	for range 40 {
+		for range 40 {
+			l.Keep(c)
+		}
+		w.Write(t.Context())
+	}
+	if l.bytes > mostWaiting/8 || l.bytes < mostWaiting/8-mostOfOwner || l.waits[shop] != l.bytes {
+		t.Errorf("%d of %d bytes are one merchant's", l.bytes, mostWaiting)
+	}
+	c.Owner = other
+	l.Keep(c)
+	if len(l.of[other].calls) != 1 {
+		t.Error("there is no room for another's")
+	}
+	c.Query, c.Agent, c.Message = c.Query+"x", c.Agent+"x", c.Message+"x"
+	l.Keep(c)
+	if kept := l.of[other].calls[1]; kept.Query+kept.Agent+kept.Message != "" {
+		t.Errorf("%d bytes of texts are kept", kept.size())
 	}
 }
 

@@ -2,9 +2,11 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/seed-f006e74d/gerbang/gateway/requestlog"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
@@ -18,7 +20,11 @@ func spanShard(span time.Time) int32 {
 	return int32(span.Unix() / int64(requestlog.Span/time.Second) % decisionShards)
 }
 
-// AddRequests keeps parts of a replica's log of requests. One that is there already stays.
+// refused are the codes with which a database that is there takes no statement, however often: of what is in it, and of its size.
+var refused = []string{"22", "54", "08P01"}
+
+// AddRequests keeps parts of a replica's log of requests, all or none. One that is there already stays. [requestlog.ErrRefused] says that the
+// database never takes them.
 func (s *Store) AddRequests(ctx context.Context, replica uuid.UUID, parts []requestlog.Part) error {
 	p := dbsqlc.InsertRequestsParams{ReplicaID: replica}
 	for _, part := range parts {
@@ -26,7 +32,11 @@ func (s *Store) AddRequests(ctx context.Context, replica uuid.UUID, parts []requ
 		p.Parts, p.Shards, p.Terms = append(p.Parts, part.Number), append(p.Shards, spanShard(part.Span)), append(p.Terms, part.Terms)
 		p.Dropped, p.Calls = append(p.Dropped, int32(part.Dropped)), append(p.Calls, part.Calls) //nolint:gosec // of a second
 	}
-	return wrap("add requests", s.queries.InsertRequests(ctx, p))
+	err := s.queries.InsertRequests(ctx, p)
+	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok && hasClass(pgErr, refused) {
+		err = errors.Join(requestlog.ErrRefused, err)
+	}
+	return wrap("add requests", err)
 }
 
 // Requests reads parts of a merchant's log that may hold what is looked for, the last first.

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -28,6 +29,15 @@ func TestRequestLog(t *testing.T) {
 		if err := s.AddRequests(t.Context(), uuid.UUID{1}, parts); err != nil {
 			t.Fatal(err)
 		}
+	}
+	never := part(requestlog.Owner{Merchant: "\x00", Mode: "live"}, 3, "", "never", 0)
+	if err := s.AddRequests(t.Context(), uuid.UUID{1}, []requestlog.Part{never}); !errors.Is(err, requestlog.ErrRefused) {
+		t.Errorf("what the database never takes: %v", err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := s.AddRequests(ended, uuid.UUID{1}, parts); err == nil || errors.Is(err, requestlog.ErrRefused) {
+		t.Errorf("a write that is cut is refused: %v", err)
 	}
 	for _, c := range []struct {
 		filter requestlog.Filter
