@@ -13,6 +13,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/requestlog"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -71,8 +72,12 @@ func (c *Console) find(x *call, wanted adminapi.Search) (out adminapi.FindResult
 	case len(found) == 1 && found[0].DecisionID != id:
 		other = found[0].DecisionID
 	case len(found) == 0 && len(places) == 0:
-		if other, err = c.decisionOf(x.request.Context(), id, movement.Owner{}, x.now); err != nil {
+		kept, err := c.anyOwn(x.request.Context(), id, x.now)
+		if err != nil {
 			return out, err
+		}
+		if kept != nil {
+			other = kept.DecisionID
 		}
 	}
 	if other != "" {
@@ -120,12 +125,18 @@ func (c *Console) findOf(x *call, wanted adminapi.SearchOf) (out adminapi.FindRe
 		}
 	}
 	decided := id
-	if other, err := c.decisionOf(ctx, id, of, x.now); err != nil {
+	kept, err := c.ownAt(ctx, requestlog.Owner{Merchant: of.MerchantID, Mode: of.Mode}, requestlog.Filter{Own: id}, x.now)
+	if err != nil {
 		return out, err
-	} else if other != "" {
-		decided = other
 	}
-	e, explained, err := c.explained(ctx, x.now, decided, of)
+	if kept != nil {
+		account, err := c.account(x)
+		if err != nil {
+			return out, err
+		}
+		out.Request, decided = new(shownDocument(account, of.Mode, *kept)), cmp.Or(kept.DecisionID, id)
+	}
+	e, explained, err := c.explained(ctx, x.now, decided, of, kept)
 	if err != nil || explained == nil {
 		return out, err
 	}

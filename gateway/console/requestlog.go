@@ -14,11 +14,11 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// Requests reads the log of requests. Requests reads a merchant's parts, the last first, RequestsBetween all merchants', and
+// Requests reads the log of requests. Requests reads a merchant's parts, the last first, RequestOwners who has any, and
 // RequestsDropped counts a merchant's calls that were not kept.
 type Requests interface {
 	Requests(ctx context.Context, r requestlog.Range) ([]requestlog.Part, error)
-	RequestsBetween(ctx context.Context, since, until time.Time) ([]requestlog.Part, error)
+	RequestOwners(ctx context.Context, since, until time.Time) ([]requestlog.Owner, error)
 	RequestsDropped(ctx context.Context, of requestlog.Owner, since time.Time) (int64, error)
 }
 
@@ -45,26 +45,30 @@ func (c *Console) listRequestLog(x *call, wanted adminapi.RequestLogFilter) (out
 		}
 	}
 	out = adminapi.RequestLog{MerchantID: of.Merchant, Mode: of.Mode, Since: x.now.Add(-requestlog.Kept), Requests: []adminapi.LoggedRequest{}}
-	if out.NotKept, err = c.deps.Requests.RequestsDropped(ctx, of, x.now.Add(-time.Hour)); err != nil {
-		return out, err
-	}
 	filter := requestlog.Filter{State: wanted.State, Operation: wanted.Operation, Code: wanted.Code, Own: wanted.ID}
-	var found []requestlog.Entry
-	var next requestlog.Place
-	if wanted.After == "" {
-		found, err = c.ownAt(ctx, of, filter, x.now)
+	var own *requestlog.Entry
+	if wanted.After == "" { // on the first page, once
+		if out.NotKept, err = c.deps.Requests.RequestsDropped(ctx, of, x.now.Add(-time.Hour)); err == nil {
+			own, err = c.ownAt(ctx, of, filter, x.now)
+		}
+		if err != nil {
+			return out, err
+		}
 	}
-	if err == nil && found == nil {
-		filter.ID, filter.Own = wanted.ID, ""
-		found, next, err = c.requestLog().Page(ctx, of, filter, from, out.Since, cmp.Or(wanted.Limit, defaultPage))
+	if own != nil {
+		out.Requests = append(out.Requests, loggedDocument(account, of.Mode, *own))
+		return out, nil
 	}
+	filter.ID, filter.Own = wanted.ID, ""
+	found, err := c.requestLog().Page(ctx, of, filter, from, out.Since, cmp.Or(wanted.Limit, defaultPage))
 	if err != nil {
 		return out, err
 	}
-	if next != (requestlog.Place{}) {
-		out.Next, out.Since = next.String(), next.At
+	out.Unread = found.Unread
+	if found.Next != (requestlog.Place{}) {
+		out.Next, out.Since = found.Next.String(), found.Next.At
 	}
-	for _, e := range found {
+	for _, e := range found.Entries {
 		out.Requests = append(out.Requests, loggedDocument(account, of.Mode, e))
 	}
 	return out, nil
@@ -75,17 +79,22 @@ func (c *Console) showLoggedRequest(x *call, wanted adminapi.LoggedRequestID) (o
 	if err != nil {
 		return out, err
 	}
-	e, err := c.keptOf(x.request.Context(), of, wanted.Request, x.now)
+	e, err := c.ownAt(x.request.Context(), of, requestlog.Filter{Own: wanted.Request}, x.now)
 	if err != nil {
 		return out, err
 	}
 	if e == nil {
 		return out, fault.New(fault.NotFound, "There is no such request in the log.")
 	}
-	out = loggedDocument(account, of.Mode, *e)
+	return shownDocument(account, of.Mode, *e), nil
+}
+
+// shownDocument is a call as it is shown alone.
+func shownDocument(account *tenants.Account, mode string, e requestlog.Entry) adminapi.LoggedRequest {
+	out := loggedDocument(account, mode, e)
 	out.Address, out.Agent, out.Sent, out.Retry = e.Address, e.Agent, e.Sent, e.Retry
 	out.Asked, out.Answered, out.AskedBytes, out.AnsweredBytes = json.RawMessage(e.Asked), json.RawMessage(e.Answered), e.AskedBytes, e.AnsweredBytes
-	return out, nil
+	return out
 }
 
 // logOwner is the merchant that the path names, in a mode.
@@ -130,49 +139,50 @@ func (c *Console) timesOf(id string, now time.Time) (times []time.Time) {
 	return slices.DeleteFunc(times, func(at time.Time) bool { return at.Before(now.Add(-requestlog.Kept - allEndWithin)) })
 }
 
+// mostPages bounds the search for one call about its time.
+const mostPages = 8
+
 // ownAt is an owner's call that a filter names by an id of the gateway's own, about the time that the id tells; nil where there is none.
-func (c *Console) ownAt(ctx context.Context, of requestlog.Owner, f requestlog.Filter, now time.Time) ([]requestlog.Entry, error) {
+func (c *Console) ownAt(ctx context.Context, of requestlog.Owner, f requestlog.Filter, now time.Time) (*requestlog.Entry, error) {
 	for _, at := range c.timesOf(f.Own, now) {
 		for _, within := range []time.Duration{mostEndWithin, allEndWithin} {
-			found, _, err := c.requestLog().Page(ctx, of, f, requestlog.Place{At: at.Add(within)}, at.Add(-requestlog.Span-movement.ClockSkew), 1)
-			if err != nil || len(found) > 0 {
-				return found, err
+			if e, err := c.ownWithin(ctx, of, f, at, within); err != nil || e != nil {
+				return e, err
 			}
 		}
 	}
-	return nil, nil
+	return nil, nil //nolint:nilnil // none
 }
 
-// keptOf is an owner's call with an id, or with a decision's; nil where it was not kept.
-func (c *Console) keptOf(ctx context.Context, of requestlog.Owner, id string, now time.Time) (*requestlog.Entry, error) {
-	found, err := c.ownAt(ctx, of, requestlog.Filter{Own: id}, now)
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	return &found[0], nil
-}
-
-// decisionOf is the id of the decision on a request, "" where the request's id tells no time or the call was not kept.
-func (c *Console) decisionOf(ctx context.Context, id string, of movement.Owner, now time.Time) (string, error) {
-	if of != (movement.Owner{}) {
-		e, err := c.keptOf(ctx, requestlog.Owner{Merchant: of.MerchantID, Mode: of.Mode}, id, now)
-		if err != nil || e == nil {
-			return "", err
+func (c *Console) ownWithin(ctx context.Context, of requestlog.Owner, f requestlog.Filter, at time.Time, within time.Duration) (*requestlog.Entry, error) {
+	next := requestlog.Place{At: at.Add(within)}
+	for range mostPages {
+		found, err := c.requestLog().Page(ctx, of, f, next, at.Add(-requestlog.Span-movement.ClockSkew), 1)
+		if err != nil {
+			return nil, err
 		}
-		return e.DecisionID, nil
+		if len(found.Entries) > 0 {
+			return &found.Entries[0], nil
+		}
+		if next = found.Next; next == (requestlog.Place{}) {
+			break
+		}
 	}
+	return nil, nil //nolint:nilnil // none
+}
+
+// anyOwn is anybody's call with an id of the gateway's own; nil where there is none that ended soon.
+func (c *Console) anyOwn(ctx context.Context, id string, now time.Time) (*requestlog.Entry, error) {
 	for _, at := range c.timesOf(id, now) {
-		parts, err := c.deps.Requests.RequestsBetween(ctx, at.Add(-requestlog.Span-movement.ClockSkew), at.Add(mostEndWithin))
+		owners, err := c.deps.Requests.RequestOwners(ctx, at.Add(-requestlog.Span-movement.ClockSkew), at.Add(mostEndWithin))
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		found, err := c.requestLog().All(parts, requestlog.Filter{Own: id}.Fits)
-		if err != nil {
-			return "", err
-		}
-		if len(found) > 0 {
-			return found[0].DecisionID, nil
+		for _, of := range owners {
+			if e, err := c.ownWithin(ctx, of, requestlog.Filter{Own: id}, at, mostEndWithin); err != nil || e != nil {
+				return e, err
+			}
 		}
 	}
-	return "", nil
+	return nil, nil //nolint:nilnil // none
 }

@@ -172,15 +172,15 @@ func pack(to *flate.Writer, entries []Entry) ([]byte, error) {
 // mostUnpacked bounds what a part may unpack to.
 const mostUnpacked = 16 << 20
 
-// Unpack reads what a part holds.
-func Unpack(packed []byte) ([]Entry, error) {
+// unpack reads what a part holds, and tells how many bytes that are.
+func unpack(packed []byte) ([]Entry, int, error) {
 	raw, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), mostUnpacked))
 	var entries []Entry
 	if err == nil {
 		err = json.Unmarshal(raw, &entries)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("requestlog: these are no calls: %w", err)
+		return nil, len(raw), fmt.Errorf("requestlog: these are no calls: %w", err)
 	}
-	return entries, nil
+	return entries, len(raw), nil
 }

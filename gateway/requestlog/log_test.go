@@ -2,6 +2,8 @@ package requestlog
 
 import (
 	"bytes"
+	"cmp"
+	"compress/flate"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 var (
@@ -23,6 +27,7 @@ var (
 type storage struct {
 	parts []Part
 	err   error
+	reads []Range
 }
 
 func (s *storage) add(_ context.Context, parts []Part) error {
@@ -32,17 +37,34 @@ func (s *storage) add(_ context.Context, parts []Part) error {
 	return s.err
 }
 
+// backwards orders parts as they are read.
+func backwards(a, b Part) int {
+	return cmp.Or(b.Span.Compare(a.Span), bytes.Compare(b.Replica[:], a.Replica[:]), cmp.Compare(b.Number, a.Number))
+}
+
 // read is the query of the store.
 func (s *storage) read(_ context.Context, r Range) ([]Part, error) {
+	s.reads = append(s.reads, r)
 	var found []Part
 	for _, p := range s.parts {
-		if p.Owner == r.Owner && !p.Span.Before(r.Since) && !p.Span.After(r.Until) && strings.Contains(p.Terms, Term(r.Operation)) &&
+		if p.Owner == r.Owner && !p.Span.Before(r.Since) && backwards(r.Below, p) < 0 && strings.Contains(p.Terms, Term(r.Operation)) &&
 			strings.Contains(p.Terms, Term(r.Code)) && strings.Contains(p.Terms, Term(r.State)) {
 			found = append(found, p)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b Part) int { return b.Span.Compare(a.Span) })
+	slices.SortFunc(found, backwards)
 	return found[:min(len(found), r.Most)], nil
+}
+
+// all are the calls of all parts.
+func (s *storage) all(t *testing.T) (all []Entry) {
+	t.Helper()
+	for _, p := range s.parts {
+		if _, err := reader(s).entries(p, func(e Entry) { all = append(all, e) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
 }
 
 // seal puts the owner before what is sealed.
@@ -77,17 +99,17 @@ func pages(t *testing.T, s *storage, of Owner, f Filter, most int, between func(
 	t.Helper()
 	from := Place{At: noon.Add(time.Hour)}
 	for {
-		page, next, err := reader(s).Page(t.Context(), of, f, from, noon.Add(-Kept), most)
-		if err != nil || len(page) > most {
-			t.Fatalf("%d calls on a page of %d; %v", len(page), most, err)
+		page, err := reader(s).Page(t.Context(), of, f, from, noon.Add(-Kept), most)
+		if err != nil || len(page.Entries) > most {
+			t.Fatalf("%d calls on a page of %d; %v", len(page.Entries), most, err)
 		}
-		for _, e := range page {
+		for _, e := range page.Entries {
 			ids = append(ids, e.ID)
 		}
-		if next == (Place{}) {
+		if page.Next == (Place{}) {
 			return ids
 		}
-		if from, err = ParsePlace(next.String()); err != nil {
+		if from, err = ParsePlace(page.Next.String()); err != nil {
 			t.Fatal(err)
 		}
 		between()
@@ -121,14 +143,8 @@ func TestPages(t *testing.T) {
 	slices.Sort(all)
 	slices.Reverse(all)
 	every := map[string]Entry{}
-	for _, p := range s.parts {
-		entries, err := reader(s).entries(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range entries {
-			every[e.ID] = e
-		}
+	for _, e := range s.all(t) {
+		every[e.ID] = e
 	}
 	newer := calls * 1500
 	for _, f := range []Filter{
@@ -150,6 +166,71 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestPagesAreBounded: who looks for what is not there reads a part of the log at a time, and comes to its end.
+func TestPagesAreBounded(t *testing.T) {
+	t.Parallel()
+	s := &storage{}
+	packer, _ := flate.NewWriter(nil, flate.BestSpeed)
+	body := `{"description":"` + strings.Repeat("x", 1<<20) + `"}`
+	for n := range 70 { // of which many are in a span
+		packed, err := pack(packer, []Entry{{ID: fmt.Sprint("r", n), Ended: noon.Add(-time.Duration(n/10) * Span), Code: "OK", Asked: body}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sealed, _ := seal(shop, packed)
+		s.parts = append(s.parts, Part{Owner: shop, Span: noon.Add(-time.Duration(n/10) * Span), Number: int64(n), Calls: sealed})
+	}
+	read := func(f Filter, most int) (pages, calls int) {
+		for from := (Place{At: noon.Add(time.Hour)}); ; pages++ {
+			s.reads = nil
+			page, err := reader(s).Page(t.Context(), shop, f, from, noon.Add(-Kept), most)
+			if err != nil || len(s.reads) > mostReads || !page.Next.At.Before(from.At) {
+				t.Fatalf("after %v: %d reads, next %v, %v", from, len(s.reads), page.Next, err)
+			}
+			for _, r := range s.reads {
+				if r.Most != partsAtOnce || r.Below.Span.Sub(r.Since) > mostOfRead+Span {
+					t.Errorf("%d parts are read from %v to %v", r.Most, r.Since, r.Below.Span)
+				}
+			}
+			calls += len(page.Entries)
+			if from = page.Next; from == (Place{}) {
+				return pages + 1, calls
+			}
+		}
+	}
+	if pages, calls := read(Filter{ID: "nobody's"}, 100); pages != 2 || calls != 0 {
+		t.Errorf("%d calls are found on %d pages, want none on 2", calls, pages)
+	}
+	if _, calls := read(Filter{}, 100); calls != len(s.parts) {
+		t.Errorf("%d calls are found, want %d", calls, len(s.parts))
+	}
+	s.parts[5].Calls, _ = seal(shop, []byte("x"))
+	page, err := reader(s).Page(t.Context(), shop, Filter{}, Place{At: noon.Add(time.Hour)}, noon.Add(-time.Second), 100)
+	if err != nil || len(page.Entries) != 9 || page.Unread != 1 {
+		t.Errorf("beside one that can't be read %d calls are found, %d parts unread; %v", len(page.Entries), page.Unread, err)
+	}
+}
+
+// TestReplicasOfOneSpan: parts of one span are on several pages and in several reads.
+func TestReplicasOfOneSpan(t *testing.T) {
+	t.Parallel()
+	l, s := NewLog(), &storage{}
+	w := writing(l, s)
+	var want []string
+	for n := range 300 {
+		l.Keep(call(n*33, "OK"))
+		w.Write(t.Context())
+		s.parts[n].Replica, s.parts[n].Number = uuid.UUID{byte(n % 7)}, int64(n/7)
+		want = append(want, fmt.Sprintf("r%07d", n*33))
+	}
+	slices.Reverse(want)
+	for _, most := range []int{7, 100, 1000} {
+		if got := pages(t, s, shop, Filter{}, most, func() {}); !slices.Equal(got, want) {
+			t.Errorf("by %d: %d calls, want %d", most, len(got), len(want))
+		}
+	}
+}
+
 // TestTenantsApart: nobody reads another's calls, nor their own as another's.
 func TestTenantsApart(t *testing.T) {
 	t.Parallel()
@@ -162,8 +243,8 @@ func TestTenantsApart(t *testing.T) {
 		}
 		moved := s.parts[0]
 		moved.Owner = of
-		if got, err := reader(s).All([]Part{moved}, Filter{}.Fits); err != nil || len(got) != 0 {
-			t.Errorf("%v opens %+v; %v", of, got, err)
+		if got := (&storage{parts: []Part{moved}}).all(t); len(got) != 0 {
+			t.Errorf("%v opens %+v", of, got)
 		}
 	}
 }
@@ -239,13 +320,12 @@ func TestUnwritten(t *testing.T) {
 	s.err = nil
 	w.Write(t.Context())
 	w.Write(t.Context())
-	found, err := reader(s).All(s.parts, Filter{}.Fits)
-	dropped := 0
+	found, dropped := s.all(t), 0
 	for _, p := range s.parts {
 		dropped += p.Dropped
 	}
-	if err != nil || len(found)+dropped != asked || dropped == 0 || int64(dropped) != l.Dropped() || l.bytes != 0 {
-		t.Errorf("of %d calls %d are kept and %d are told to be dropped; %d bytes left; %v", asked, len(found), dropped, l.bytes, err)
+	if len(found)+dropped != asked || dropped == 0 || int64(dropped) != l.Dropped() || l.bytes != 0 {
+		t.Errorf("of %d calls %d are kept and %d are told to be dropped; %d bytes left", asked, len(found), dropped, l.bytes)
 	}
 	l.Keep(call(1, "OK"))
 	before := len(s.parts)
@@ -360,7 +440,7 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%q is the place %v", text, p)
 		}
 	}
-	if _, err := Unpack([]byte("x")); err == nil {
+	if _, _, err := unpack([]byte("x")); err == nil {
 		t.Error("anything is unpacked")
 	}
 }

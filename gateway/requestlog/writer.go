@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"slices"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 const (
@@ -25,7 +27,8 @@ const (
 type Part struct {
 	Owner   Owner
 	Span    time.Time // its begin
-	Number  int64     // of this replica's parts
+	Number  int64     // of the replica's parts
+	Replica uuid.UUID // where it was read
 	Terms   string
 	Dropped int    // calls of the owner that were not kept
 	Calls   []byte // packed and sealed

@@ -42,30 +42,30 @@ func (s *Store) AddRequests(ctx context.Context, replica uuid.UUID, parts []requ
 // Requests reads parts of a merchant's log that may hold what is looked for, the last first.
 func (s *Store) Requests(ctx context.Context, r requestlog.Range) ([]requestlog.Part, error) {
 	rows, err := s.queries.RequestsOf(ctx, dbsqlc.RequestsOfParams{
-		MerchantID: r.Owner.Merchant, Mode: r.Owner.Mode, Since: micro(r.Since), Until: micro(r.Until), Operation: requestlog.Term(r.Operation),
-		Code: requestlog.Term(r.Code), State: requestlog.Term(r.State), Most: int32(r.Most), //nolint:gosec // a page
+		MerchantID: r.Owner.Merchant, Mode: r.Owner.Mode, Since: micro(r.Since), BelowSpan: micro(r.Below.Span), BelowReplica: r.Below.Replica, BelowPart: r.Below.Number,
+		Operation: requestlog.Term(r.Operation), Code: requestlog.Term(r.Code), State: requestlog.Term(r.State), Most: int32(r.Most), //nolint:gosec // a page
 	})
 	if err != nil {
 		return nil, wrap("requests", err)
 	}
 	parts := make([]requestlog.Part, len(rows))
 	for i, row := range rows {
-		parts[i] = requestlog.Part{Owner: r.Owner, Span: row.Span.UTC(), Calls: row.Calls}
+		parts[i] = requestlog.Part{Owner: r.Owner, Span: row.Span.UTC(), Replica: row.ReplicaID, Number: row.Part, Calls: row.Calls}
 	}
 	return parts, nil
 }
 
-// RequestsBetween reads the parts of all merchants' logs whose spans begin in a time.
-func (s *Store) RequestsBetween(ctx context.Context, since, until time.Time) ([]requestlog.Part, error) {
-	rows, err := s.queries.RequestsBetween(ctx, dbsqlc.RequestsBetweenParams{Shards: allShards(), Since: micro(since), Until: micro(until)})
+// RequestOwners are those in whose logs spans begin in a time.
+func (s *Store) RequestOwners(ctx context.Context, since, until time.Time) ([]requestlog.Owner, error) {
+	rows, err := s.queries.RequestOwners(ctx, dbsqlc.RequestOwnersParams{Shards: allShards(), Since: micro(since), Until: micro(until)})
 	if err != nil {
-		return nil, wrap("requests between", err)
+		return nil, wrap("request owners", err)
 	}
-	parts := make([]requestlog.Part, len(rows))
+	owners := make([]requestlog.Owner, len(rows))
 	for i, row := range rows {
-		parts[i] = requestlog.Part{Owner: requestlog.Owner{Merchant: row.MerchantID, Mode: row.Mode}, Calls: row.Calls}
+		owners[i] = requestlog.Owner{Merchant: row.MerchantID, Mode: row.Mode}
 	}
-	return parts, nil
+	return owners, nil
 }
 
 // RequestsDropped counts a merchant's calls since a time that were not kept.
