@@ -38,7 +38,7 @@ type RequestLog struct {
 }
 
 // LoggedRequest is a call with what it was answered. The fields from address on are where one is shown. Bodies are masked; one that is no
-// JSON object or longer than 16 KiB is told by its length alone.
+// JSON or longer than 16 KiB is told by its length alone, and of one that breaks off stands what was read.
 type LoggedRequest struct {
 	At            time.Time       `json:"at" column:"TIME"`
 	RequestID     string          `json:"request_id" column:"REQUEST ID"`

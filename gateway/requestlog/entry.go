@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/seed-f006e74d/gerbang/gateway/mask"
 )
@@ -41,7 +40,7 @@ type Entry struct {
 	Reference  string    `json:"reference,omitempty"`
 	DecisionID string    `json:"decision,omitempty"`
 	Replayed   bool      `json:"replayed,omitempty"`
-	// Asked and Answered are the bodies, masked; "" where a body is empty, no JSON object or longer than MostBody.
+	// Asked and Answered are the bodies, masked, as far as they are JSON; "" where a body is longer than MostBody.
 	Asked         string `json:"asked,omitempty"`
 	Answered      string `json:"answered,omitempty"`
 	AskedBytes    int    `json:"asked_bytes"`
@@ -76,8 +75,8 @@ func (c *Call) masked() Entry {
 	e := c.Entry
 	e.At, e.Ended = e.At.UTC().Truncate(time.Microsecond), e.Ended.UTC().Truncate(time.Microsecond)
 	e.Address = c.From.String()
-	e.Message = mask.Text(cut(e.Message, mostMessage))
-	e.Agent = cut(e.Agent, mostAgent)
+	e.Message = mask.Clean(mask.Text(e.Message), mostMessage)
+	e.Agent = mask.Clean(mask.Text(e.Agent), mostAgent)
 	asked := c.Asked
 	if len(asked) == 0 && c.Query != "" && c.Method == http.MethodGet {
 		asked = fromQuery(c.Query)
@@ -98,20 +97,7 @@ func fromQuery(query string) []byte {
 		}
 	}
 	text, _ := json.Marshal(object) // of texts
-	return text[:min(len(text), MostBody)]
-}
-
-func cut(text string, most int) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, "�"))
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+	return text
 }
 
 // The terms of a part, beside its operations and codes.
