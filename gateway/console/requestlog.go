@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/requestlog"
@@ -38,13 +39,18 @@ func (c *Console) listRequestLog(x *call, wanted adminapi.RequestLogFilter) (out
 	if wanted.State != "" && wanted.State != "succeeded" && wanted.State != "failed" {
 		return out, fault.Invalid("state", "must be succeeded or failed")
 	}
+	for field, text := range map[string]string{"operation": wanted.Operation, "code": wanted.Code, "id": wanted.ID} {
+		if !plain(text, 0, maxAnyID) {
+			return out, fault.Invalid(field, "must have at most 255 characters, without control characters")
+		}
+	}
 	from := requestlog.Place{At: x.now.Add(movement.ClockSkew)}
 	if wanted.After != "" {
 		if from, err = requestlog.ParsePlace(wanted.After); err != nil || from.At.After(x.now.Add(ahead)) {
 			return out, fault.Invalid("after", "must be the next of the page before")
 		}
 	}
-	out = adminapi.RequestLog{MerchantID: of.Merchant, Mode: of.Mode, Since: x.now.Add(-requestlog.Kept), Requests: []adminapi.LoggedRequest{}}
+	out = adminapi.RequestLog{MerchantID: of.Merchant, Mode: of.Mode, Since: x.now.Add(-decision.Kept), Requests: []adminapi.LoggedRequest{}}
 	filter := requestlog.Filter{State: wanted.State, Operation: wanted.Operation, Code: wanted.Code, Own: wanted.ID}
 	var own *requestlog.Entry
 	if wanted.After == "" { // on the first page, once
@@ -136,7 +142,7 @@ func (c *Console) timesOf(id string, now time.Time) (times []time.Time) {
 	if facts, err := c.deps.Decisions.Key.Open(id, now); err == nil {
 		times = append(times, facts.At)
 	}
-	return slices.DeleteFunc(times, func(at time.Time) bool { return at.Before(now.Add(-requestlog.Kept - allEndWithin)) })
+	return slices.DeleteFunc(times, func(at time.Time) bool { return at.Before(now.Add(-decision.Kept - allEndWithin)) })
 }
 
 // mostPages bounds the search for one call about its time.

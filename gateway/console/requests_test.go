@@ -116,7 +116,7 @@ func TestRequestLog(t *testing.T) {
 	stranger := w.merchant().MerchantID
 	_, err = adminapi.ShowLoggedRequest.Call(t.Context(), w, adminapi.LoggedRequestID{Merchant: stranger, Mode: "live", Request: ids[1]})
 	w.refused(err, http.StatusNotFound, "")
-	for field, f := range map[string]adminapi.RequestLogFilter{"after": {After: "yesterday"}, "state": {State: "done"}} {
+	for field, f := range map[string]adminapi.RequestLogFilter{"after": {After: "yesterday"}, "state": {State: "done"}, "code": {Code: "\x00"}, "operation": {Operation: "/a\x00"}, "id": {ID: "\x00"}} {
 		f.Merchant, f.Mode, f.Limit = stranger, "live", 2
 		_, err := adminapi.ListRequestLog.Call(t.Context(), w, f)
 		w.refused(err, http.StatusBadRequest, field)

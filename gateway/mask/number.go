@@ -44,14 +44,14 @@ func personal(digits string) bool {
 // western writes the digits of any script as 0 to 9.
 func western(digits string) string {
 	return strings.Map(func(r rune) rune {
-		for _, of := range unicode.Nd.R16 {
-			if r >= rune(of.Lo) && r <= rune(of.Hi) {
-				return '0' + (r-rune(of.Lo))%10
+		for _, of := range unicode.Nd.R16 { // each begins with a zero
+			if zero := rune(of.Lo); r >= zero && r <= rune(of.Hi) {
+				return '0' + (r-zero)%10
 			}
 		}
 		for _, of := range unicode.Nd.R32 {
-			if r >= rune(of.Lo) && r <= rune(of.Hi) {
-				return '0' + (r-rune(of.Lo))%10
+			if zero := int64(of.Lo); int64(r) >= zero && int64(r) <= int64(of.Hi) {
+				return '0' + (r-rune(zero))%10 //nolint:gosec // a rune
 			}
 		}
 		return r

@@ -28,13 +28,23 @@ type storage struct {
 	parts []Part
 	err   error
 	reads []Range
+	there map[string]bool // the keys of parts
 }
 
 func (s *storage) add(_ context.Context, parts []Part) error {
-	if s.err == nil {
-		s.parts = append(s.parts, parts...)
+	if s.err != nil {
+		return s.err
 	}
-	return s.err
+	if s.there == nil {
+		s.there = map[string]bool{}
+	}
+	for _, p := range parts {
+		if key := fmt.Sprint(p.Owner, p.Span, p.Replica, p.Number); !s.there[key] {
+			s.parts = append(s.parts, p)
+			s.there[key] = true
+		}
+	}
+	return nil
 }
 
 // backwards orders parts as they are read.
@@ -99,7 +109,7 @@ func pages(t *testing.T, s *storage, of Owner, f Filter, most int, between func(
 	t.Helper()
 	from := Place{At: noon.Add(time.Hour)}
 	for {
-		page, err := reader(s).Page(t.Context(), of, f, from, noon.Add(-Kept), most)
+		page, err := reader(s).Page(t.Context(), of, f, from, noon.AddDate(0, 0, -7), most)
 		if err != nil || len(page.Entries) > most {
 			t.Fatalf("%d calls on a page of %d; %v", len(page.Entries), most, err)
 		}
@@ -183,7 +193,7 @@ func TestPagesAreBounded(t *testing.T) {
 	read := func(f Filter, most int) (pages, calls int) {
 		for from := (Place{At: noon.Add(time.Hour)}); ; pages++ {
 			s.reads = nil
-			page, err := reader(s).Page(t.Context(), shop, f, from, noon.Add(-Kept), most)
+			page, err := reader(s).Page(t.Context(), shop, f, from, noon.AddDate(0, 0, -7), most)
 			if err != nil || len(s.reads) > mostReads || !page.Next.At.Before(from.At) {
 				t.Fatalf("after %v: %d reads, next %v, %v", from, len(s.reads), page.Next, err)
 			}
@@ -333,6 +343,53 @@ func TestUnwritten(t *testing.T) {
 	cancel()
 	if err := w.Run(ended); err != nil || len(s.parts) != before+1 {
 		t.Errorf("what is left is not written at the end: %v", err)
+	}
+}
+
+// TestKilled: of a replica that dies between it takes its calls and writes them exactly those are lost. A write whose answer is lost is not
+// made twice.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	s := &storage{}
+	first, second := NewLog(), NewLog()
+	on := func(replica byte, before func() error, after func() error) func(context.Context, []Part) error {
+		return func(ctx context.Context, parts []Part) error {
+			if err := before(); err != nil {
+				return err
+			}
+			parts = slices.Clone(parts)
+			for i := range parts {
+				parts[i].Replica = uuid.UUID{replica}
+			}
+			return errors.Join(s.add(ctx, parts), after())
+		}
+	}
+	var before, after error
+	w := NewWriter(first, on(1, func() error { return before }, func() error { return after }), seal, func() time.Time { return noon }, slog.New(slog.DiscardHandler))
+	keeps := func(l *Log, from, to int) {
+		for n := from; n < to; n++ {
+			l.Keep(call(n*100, "OK"))
+		}
+	}
+	keeps(first, 0, 10)
+	after = context.DeadlineExceeded // it is written all the same
+	w.Write(t.Context())
+	after = nil
+	keeps(first, 10, 20)
+	w.Write(t.Context())
+	keeps(first, 20, 30)
+	before = context.Canceled // and then it dies
+	w.Write(t.Context())
+	keeps(second, 30, 40)
+	NewWriter(second, on(2, func() error { return nil }, func() error { return nil }), seal, func() time.Time { return noon }, slog.New(slog.DiscardHandler)).Write(t.Context())
+	var want []string
+	for n := 39; n >= 0; n-- {
+		if n < 20 || n >= 30 {
+			want = append(want, fmt.Sprintf("r%07d", n*100))
+		}
+	}
+	if got := pages(t, s, shop, Filter{}, 7, func() {}); !slices.Equal(got, want) {
+		t.Errorf("there are %q, want %q", got, want)
 	}
 }
 

@@ -9,9 +9,6 @@ import (
 	"time"
 )
 
-// Kept is how long calls are kept.
-const Kept = 7 * 24 * time.Hour
-
 // Range names parts of an owner's log: those that hold what a filter wants, whose spans begin since a time, and that stand below one: by
 // span, replica and number. The last ones are read first.
 type Range struct {
