@@ -56,7 +56,7 @@ func answerOf(header http.Header, body []byte) string {
 	var kept strings.Builder
 	for _, name := range told {
 		if value := header.Get(name); value != "" {
-			kept.WriteString(name + ": " + mask.Clean(mask.Text(value), maxHeader) + "\n")
+			kept.WriteString(name + ": " + mask.Beginning(value, maxHeader) + "\n")
 		}
 	}
 	text, _ := mask.JSON(body)

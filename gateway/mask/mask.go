@@ -41,7 +41,7 @@ const (
 // The names of fields, in small letters and without what separates words. Those of secrets and links are parts of names.
 var (
 	secrets = strings.Fields(strings.ReplaceAll(secretParts, "~", ""))
-	links   = []string{"qr", "url", "link"}
+	linked  = []string{"qr", "url", "link"}
 	known   = names(map[class]string{
 		secret: secretNames,
 		link:   "uri redirecturi",
@@ -78,7 +78,7 @@ func classOf(name string) class {
 	if c, is := known[name]; is {
 		return c
 	}
-	for _, part := range links {
+	for _, part := range linked {
 		if holds(part) {
 			return link
 		}
@@ -177,56 +177,118 @@ func (c class) mask(text string) string {
 	case c == link:
 		return cut(text)
 	case c == prose:
-		return Clean(Text(text), mostProse)
+		return Beginning(text, mostProse)
 	case c == number:
 		return lastFour(text)
+	case c == harmless && len(text) > mostProse:
+		return Beginning(text, mostProse)
 	case c == harmless:
 		return named(text)
+	case len(text) > mostProse:
+		return hidden
 	case strings.Contains(text, "@"):
 		return Text(text)
 	}
 	return initials(text)
 }
 
-// Of the expressions that find what may not be read.
-const (
-	keyLike  = `\b(?:sk|pk|rk|whsec)_\w{4,}|\b[a-z]{2,8}_(?:live|test)_\w+|\b(?:bearer|basic)\s+[\w.~+/=-]{8,}|\beyJ[\w-]{8,}\.[\w.-]+`
-	mailLike = `[^\s@"'<>:;,()]+@[^\s@"'<>:;,()]+`
-	between  = `[\p{Zs}\p{Pd}\p{Cf}.()/_]{0,3}` // the digits of a number
-)
+// pass hides one sort of what may not be read. To look for it costs more than to see that it can't be there.
+type pass struct {
+	may  func(s signs) bool
+	what *regexp.Regexp
+}
 
-var (
-	// hiding finds in a text what may not be read, behind what looks alike and may: ids, times and amounts.
-	hiding = regexp.MustCompile(`(?i)` + strings.Join([]string{
-		`(?P<kept>\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b20\d\d-[01]\d-[0-3]\d(?:[T ][0-2]\d:[0-5]\d(?::[0-5]\d)?(?:\.\d{1,9})?)?|\bRp ?\d{1,3}(?:\.\d{3}){0,4}\b)`,
-		`(?P<name>(?:[\w-]*(?:` + oneOf(secretParts) + `)[\w-]*|\b(?:` + oneOf(secretNames) + `))["']?\s*[:=]\s*)(?:["'][^"'\n]*|(?:bearer |basic )?[^\s"',;&<>{}]+)`,
-		`(?P<secret>` + keyLike + `|\b[\w-]{40,})`,
-		`(?P<link>\bhttps?://[^\s"'<>]+)`,
-		`(?P<mail>` + mailLike + `)`,
-		`(?P<number>\p{Nd}(?:` + between + `\p{Nd}){7,})`,
-	}, "|"))
-	// surely finds the same in a text that is harmless.
-	surely = regexp.MustCompile(`(?i)(?P<secret>` + keyLike + `)|(?P<mail>` + mailLike + `)|(?P<numbers>\+?\p{Nd}(?:` + between + `\p{Nd}){7,})`)
-)
+// signs are what a text may have something to hide by.
+type signs struct {
+	text, lower  string
+	digits, word int // of the longest word, the characters
+}
+
+func signsOf(text string) signs {
+	s, word := signs{text: text, lower: strings.ToLower(text)}, 0
+	for _, r := range text {
+		if unicode.IsDigit(r) {
+			s.digits++
+		}
+		if word++; unicode.IsSpace(r) {
+			word = 0
+		}
+		s.word = max(s.word, word)
+	}
+	return s
+}
+
+func (s signs) has(words string) bool {
+	for word := range strings.FieldsSeq(words) {
+		word, _, _ = strings.Cut(word, "~")
+		if strings.Contains(s.lower, word) {
+			return true
+		}
+	}
+	return false
+}
+
+func expression(text string) *regexp.Regexp { return regexp.MustCompile("(?i)" + text) }
 
 func oneOf(words string) string {
 	return strings.NewReplacer(" ", "|", "~", "[_-]?").Replace(words)
 }
 
+const numberLike = `\p{Nd}(?:[\p{Zs}\p{Pd}\p{Cf}.()/_]{0,3}\p{Nd}){7,}`
+
+var (
+	links = pass{
+		func(s signs) bool { return s.has("://") }, expression(`(?P<link>\bhttps?://[^\s"'<>]+)`),
+	}
+	assigned = pass{
+		func(s signs) bool { return strings.ContainsAny(s.text, ":=") && s.has(secretParts+" "+secretNames) },
+		expression(`(?P<name>(?:(?:` + oneOf(secretParts) + `)[\w-]*|(?:\b|_)(?:` + oneOf(secretNames) + `))["']?\s*[:=]\s*)(?:["'][^"'\n]*|(?:bearer |basic )?[^\s"',;&<>{}]+)`),
+	}
+	keys = pass{
+		func(s signs) bool { return s.has("_ bearer basic eyj") },
+		expression(`(?P<secret>\b(?:sk|pk|rk|whsec)_\w{4,}|\b[a-z]{2,8}_(?:live|test)_\w+|\b(?:bearer|basic)\s+[\w.~+/=-]{8,}|\beyJ[\w-]{8,}\.[\w.-]+)`),
+	}
+	mails = pass{
+		func(s signs) bool { return s.has("@") }, expression(`(?P<mail>[^\s@"'<>:;,()]+@[^\s@"'<>:;,()]+)`),
+	}
+	// Ids, times and amounts look like numbers and may be read.
+	anyNumbers = pass{
+		func(s signs) bool { return s.digits >= fewestDigits },
+		expression(`(?P<kept>\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b20\d\d-[01]\d-[0-3]\d(?:[T ][0-2]\d:[0-5]\d(?::[0-5]\d)?(?:\.\d{1,9})?)?|\bRp ?\d{1,3}(?:\.\d{3}){0,4}\b)|` +
+			`(?P<number>` + numberLike + `)`),
+	}
+	personNumbers = pass{
+		func(s signs) bool { return s.digits >= fewestDigits }, expression(`(?P<numbers>\+?` + numberLike + `)`),
+	}
+	longWords = pass{
+		func(s signs) bool { return s.word >= longestWord }, expression(`(?P<secret>\b[\w-]{40,})`),
+	}
+)
+
 // Text is a text as it may be read: without what looks like a secret, a mail address, a link or a number of eight digits or more, and without
 // control characters.
-func Text(text string) string { return replaced(hiding, Clean(text, len(text))) }
+func Text(text string) string {
+	return hide(Clean(text, len(text)), &links, &assigned, &keys, &longWords, &mails, &anyNumbers)
+}
 
 // named is the value of a name that is harmless.
-func named(text string) string { return replaced(surely, text) }
+func named(text string) string { return hide(text, &keys, &mails, &personNumbers) }
 
-func replaced(what *regexp.Regexp, text string) string {
-	if !suspect(text) {
-		return text
+// hide lets passes hide what they find, one after the other.
+func hide(text string, passes ...*pass) string {
+	s := signsOf(text)
+	for _, p := range passes {
+		if p.may(s) {
+			s = signsOf(p.hide(s.text))
+		}
 	}
+	return s.text
+}
+
+func (p *pass) hide(text string) string {
 	var out strings.Builder
-	kinds, end := what.SubexpNames(), 0
-	for _, at := range what.FindAllStringSubmatchIndex(text, -1) {
+	kinds, end := p.what.SubexpNames(), 0
+	for _, at := range p.what.FindAllStringSubmatchIndex(text, -1) {
 		out.WriteString(text[end:at[0]])
 		end = at[1]
 		for i := 1; i < len(kinds); i++ {
@@ -237,6 +299,14 @@ func replaced(what *regexp.Regexp, text string) string {
 	}
 	out.WriteString(text[end:])
 	return out.String()
+}
+
+// Beginning is the beginning of a text as Text, of at most so many bytes. It is cut between words before, so that no half of a secret is left.
+func Beginning(text string, most int) string {
+	if read := 2 * most; len(text) > read {
+		text = text[:strings.LastIndexAny(text[:read], " \t\r\n")+1]
+	}
+	return Clean(Text(text), most)
 }
 
 // Clean makes a text fit for a database, a terminal and a page: UTF-8 without control characters, of at most so many bytes. What may be a
@@ -252,24 +322,6 @@ func Clean(text string, most int) string {
 		text = strings.ToValidUTF8(text[:most], "")
 	}
 	return text
-}
-
-// suspect reports whether there may be anything to hide, which is seldom and costs more to find.
-func suspect(text string) bool {
-	digits, word := 0, 0
-	for _, r := range text {
-		if unicode.IsDigit(r) {
-			digits++
-		}
-		if word++; unicode.IsSpace(r) {
-			word = 0
-		}
-		if r == '@' || r == '=' || r == ':' || r == '_' || digits >= fewestDigits || word >= longestWord {
-			return true
-		}
-	}
-	lower := strings.ToLower(text)
-	return strings.Contains(lower, "bearer") || strings.Contains(lower, "basic") || strings.Contains(lower, "eyj")
 }
 
 func shown(kind, text string) string {

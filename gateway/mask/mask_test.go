@@ -170,3 +170,14 @@ func FuzzPersonal(f *testing.F) {
 
 // uuidLike is what Text leaves as an id.
 var uuidLike = regexp.MustCompile(`(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+
+func BenchmarkText(b *testing.B) {
+	for name, text := range map[string]string{"word": strings.Repeat("x", 1000), "prose": strings.Repeat("Kopi susu: dua gelas, ", 50), "numbers": strings.Repeat("0812-3456-7890 ", 66)} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				mask.Text(text)
+			}
+		})
+	}
+}

@@ -75,8 +75,8 @@ func (c *Call) masked() Entry {
 	e := c.Entry
 	e.At, e.Ended = e.At.UTC().Truncate(time.Microsecond), e.Ended.UTC().Truncate(time.Microsecond)
 	e.Address = c.From.String()
-	e.Message = mask.Clean(mask.Text(e.Message), mostMessage)
-	e.Agent = mask.Clean(mask.Text(e.Agent), mostAgent)
+	e.Message = mask.Beginning(e.Message, mostMessage)
+	e.Agent = mask.Beginning(e.Agent, mostAgent)
 	asked := c.Asked
 	if len(asked) == 0 && c.Query != "" && c.Method == http.MethodGet {
 		asked = fromQuery(c.Query)
