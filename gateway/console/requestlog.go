@@ -36,7 +36,7 @@ func (c *Console) listRequestLog(x *call, wanted adminapi.RequestLogFilter) (out
 	if err != nil {
 		return out, err
 	}
-	if wanted.State != "" && wanted.State != "succeeded" && wanted.State != "failed" {
+	if wanted.State != "" && wanted.State != requestlog.Succeeded && wanted.State != requestlog.Failed {
 		return out, fault.Invalid("state", "must be succeeded or failed")
 	}
 	for field, text := range map[string]string{"operation": wanted.Operation, "code": wanted.Code, "id": wanted.ID} {

@@ -100,19 +100,19 @@ func fromQuery(query string) []byte {
 	return text
 }
 
-// The terms of a part, beside its operations and codes.
+// The states of calls.
 const (
-	succeeded = "succeeded"
-	failed    = "failed"
+	Succeeded = "succeeded"
+	Failed    = "failed"
 )
 
 // terms are what a part may be looked for by: the operations and codes in it, and whether anything has succeeded or failed.
 func terms(entries []Entry) string {
 	var all []string
 	for _, e := range entries {
-		state := succeeded
+		state := Succeeded
 		if e.Failed() {
-			state = failed
+			state = Failed
 		}
 		all = append(all, e.Operation, e.Code, state)
 	}
@@ -122,7 +122,7 @@ func terms(entries []Entry) string {
 
 // Filter says which calls are wanted; what is "" says nothing.
 type Filter struct {
-	State     string // succeeded or failed
+	State     string // Succeeded or Failed
 	Operation string // its path
 	Code      string
 	ID        string // of the request or its decision, or the reference
@@ -139,7 +139,7 @@ func Term(text string) string {
 
 // Fits reports whether a call is wanted.
 func (f Filter) Fits(e Entry) bool {
-	return (f.State == "" || (f.State == failed) == e.Failed()) && (f.Operation == "" || f.Operation == e.Operation) &&
+	return (f.State == "" || (f.State == Failed) == e.Failed()) && (f.Operation == "" || f.Operation == e.Operation) &&
 		(f.Code == "" || f.Code == e.Code) && (f.ID == "" || f.ID == e.ID || f.ID == e.Reference || f.ID == e.DecisionID) &&
 		(f.Own == "" || f.Own == e.ID || f.Own == e.DecisionID)
 }

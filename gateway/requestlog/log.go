@@ -20,8 +20,7 @@ const (
 	overhead = 512
 )
 
-// Log keeps calls until they are taken to be written. What does not fit is dropped and counted. Any number of goroutines may use it; a nil
-// log keeps nothing.
+// Log keeps calls until they are taken to be written. What does not fit is dropped and counted. Any number of goroutines may use it.
 type Log struct {
 	mu      sync.Mutex
 	of      map[Owner]*kept
@@ -59,9 +58,6 @@ func (c *Call) leaveOut() {
 
 // Keep keeps a call, as far as there is room. The bodies are the log's from then on.
 func (l *Log) Keep(c Call) {
-	if l == nil {
-		return
-	}
 	c.AskedBytes, c.AnsweredBytes = max(c.AskedBytes, len(c.Asked)), max(c.AnsweredBytes, len(c.Answered))
 	c.leaveOut()
 	size, most, waits := c.size(), mostOfOwner, mostWaitingOfOwner
@@ -88,9 +84,6 @@ func (l *Log) Keep(c Call) {
 
 // take takes all that is kept.
 func (l *Log) take() map[Owner]*kept {
-	if l == nil {
-		return nil
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	taken := l.of
@@ -120,9 +113,4 @@ func (l *Log) lose(of Owner, calls, counted int) {
 }
 
 // Dropped is how many calls had no room since the start.
-func (l *Log) Dropped() int64 {
-	if l == nil {
-		return 0
-	}
-	return l.dropped.Load()
-}
+func (l *Log) Dropped() int64 { return l.dropped.Load() }
