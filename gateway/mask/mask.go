@@ -151,8 +151,10 @@ func object(in *jsontext.Decoder, out *jsontext.Encoder, c class) error {
 				return errors.Join(err, out.WriteToken(end))
 			}
 			text := name.String()
-			of = classOf(text)
-			if err := out.WriteToken(jsontext.String(Text(text))); err != nil {
+			if of = classOf(text); of == unknown || of == secret || of == link { // others are whole names that are known
+				text = Text(text)
+			}
+			if err := out.WriteToken(jsontext.String(text)); err != nil {
 				return errors.Join(err, out.WriteToken(end))
 			}
 		} else if in.PeekKind() == 0 {
@@ -245,7 +247,7 @@ var (
 		expression(`(?P<name>(?:(?:` + oneOf(secretParts) + `)[\w-]*|(?:\b|_)(?:` + oneOf(secretNames) + `))["']?\s*[:=]\s*)(?:["'][^"'\n]*|(?:bearer |basic )?[^\s"',;&<>{}]+)`),
 	}
 	keys = pass{
-		func(s signs) bool { return s.has("_ bearer basic eyj") },
+		func(s signs) bool { return s.has("sk_ pk_ rk_ whsec_ _live_ _test_ bearer basic eyj") },
 		expression(`(?P<secret>\b(?:sk|pk|rk|whsec)_\w{4,}|\b[a-z]{2,8}_(?:live|test)_\w+|\b(?:bearer|basic)\s+[\w.~+/=-]{8,}|\beyJ[\w-]{8,}\.[\w.-]+)`),
 	}
 	mails = pass{
@@ -256,9 +258,6 @@ var (
 		func(s signs) bool { return s.digits >= fewestDigits },
 		expression(`(?P<kept>\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b20\d\d-[01]\d-[0-3]\d(?:[T ][0-2]\d:[0-5]\d(?::[0-5]\d)?(?:\.\d{1,9})?)?|\bRp ?\d{1,3}(?:\.\d{3}){0,4}\b)|` +
 			`(?P<number>` + numberLike + `)`),
-	}
-	personNumbers = pass{
-		func(s signs) bool { return s.digits >= fewestDigits }, expression(`(?P<numbers>\+?` + numberLike + `)`),
 	}
 	longWords = pass{
 		func(s signs) bool { return s.word >= longestWord }, expression(`(?P<secret>\b[\w-]{40,})`),
@@ -272,7 +271,7 @@ func Text(text string) string {
 }
 
 // named is the value of a name that is harmless.
-func named(text string) string { return hide(text, &keys, &mails, &personNumbers) }
+func named(text string) string { return numbers(hide(text, &keys, &mails)) }
 
 // hide lets passes hide what they find, one after the other.
 func hide(text string, passes ...*pass) string {
@@ -336,8 +335,6 @@ func shown(kind, text string) string {
 		return mail(text)
 	case "number":
 		return lastFour(text)
-	case "numbers":
-		return numbers(text)
 	}
 	return Removed
 }

@@ -23,6 +23,7 @@ func TestJSON(t *testing.T) {
 		`{"phone":["081234567890",{"phone":"081234567891"}]}`:                                                        `{"phone":["***7890",{"phone":"***7891"}]}`,
 		// people
 		`{"customer_name":"Budi Santoso","payer_email":"ani@example.com","address":"Jalan Merdeka 17"}`: `{"customer_name":"B*** S***","payer_email":"a***@e***.com","address":"J*** M*** ***"}`,
+		`{"link081234567890":"x","secret081234567890":"x"}`:                                             `{"link***7890":"… (1 characters)","secret***7890":"[removed]"}`,
 		`{"metadata":{"buyer":"Siti","0812345678901":"x"},"external_id":"ani@example.com"}`:             `{"metadata":{"buyer":"S***","***8901":"x***"},"external_id":"a***@e***.com"}`,
 		// what is not known to be harmless
 		`{"favourite":12345678,"other":7}`: `{"favourite":"***","other":"***"}`,
