@@ -189,7 +189,8 @@ type FindResult struct {
 	Since     time.Time       `json:"since"`
 	Movements []FoundMovement `json:"movements"`
 	Places    []FoundPlace    `json:"places,omitempty"`
-	More      bool            `json:"more,omitempty"` // what only a scan finds was not looked for
+	More      bool            `json:"more,omitempty"`    // what only a scan finds was not looked for
+	Request   *LoggedRequest  `json:"request,omitempty"` // the merchant's call, where the log has it
 }
 
 // FoundPlace is what an id belongs to that is no movement. Its name is a merchant's, a

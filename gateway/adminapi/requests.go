@@ -31,13 +31,14 @@ type RequestLog struct {
 	MerchantID string          `json:"merchant_id"`
 	Mode       string          `json:"mode"`
 	Since      time.Time       `json:"since"`    // the page looked as far back as this
-	NotKept    int64           `json:"not_kept"` // calls of the last hour that there was no room for
+	NotKept    int64           `json:"not_kept"` // on the first page: calls of the last hour that there was no room for
+	Unread     int             `json:"unread"`   // parts of the log that can't be read
 	Requests   []LoggedRequest `json:"requests"`
 	Next       string          `json:"next,omitempty"` // the after of the next page; the page may be empty where there is one
 }
 
 // LoggedRequest is a call with what it was answered. The fields from address on are where one is shown. Bodies are masked; one that is no
-// JSON object or longer than 16 KiB is told by its length alone.
+// JSON or longer than 16 KiB is told by its length alone, and of one that breaks off stands what was read.
 type LoggedRequest struct {
 	At            time.Time       `json:"at" column:"TIME"`
 	RequestID     string          `json:"request_id" column:"REQUEST ID"`

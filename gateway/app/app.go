@@ -198,8 +198,10 @@ func (a *App) wire(ctx context.Context) error {
 		return err
 	}
 	a.decisions = decision.NewKey(a.names[:])
+	a.requests = requestlog.NewLog()
+	var kept edge.Requests // nil for nowhere
 	if unlogged == "" {
-		a.decided, a.requests = decision.NewLog(), requestlog.NewLog()
+		a.decided, kept = decision.NewLog(), a.requests
 	}
 	a.metrics.WatchDecisions(a.decided.Dropped)
 	a.metrics.WatchRequests(a.requests.Dropped)
@@ -234,7 +236,7 @@ func (a *App) wire(ctx context.Context) error {
 		edge.Config{Svc: a.config.Service, PublicURL: a.config.PublicURL, ConsoleURL: a.config.MerchantsConsoleURL, TrustedProxies: trusted, AllowHTTPCallbacks: a.config.AllowHTTPCallbacks},
 		edge.Dependencies{
 			Movements: a.lifecycle, Queries: a.queries, Notifier: a.lifecycle, Checkouts: a.payments, Authenticator: a.directory, PolicyFresh: a.follower.Fresh,
-			Admitter: admitter, Failures: limit.NewFailures(), Observer: a.metrics, Requests: a.keeping(), Log: a.log, Now: a.clock.Now,
+			Admitter: admitter, Failures: limit.NewFailures(), Observer: a.metrics, Requests: kept, Log: a.log, Now: a.clock.Now,
 		}, snapshot)
 	if err != nil {
 		return err

@@ -12,7 +12,6 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
-	"github.com/seed-f006e74d/gerbang/gateway/edge"
 	"github.com/seed-f006e74d/gerbang/gateway/requestlog"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
@@ -126,14 +125,6 @@ func (p decisionPages) Add(ctx context.Context, part decision.Part) error {
 // Forget removes what is older, of all replicas.
 func (p decisionPages) Forget(ctx context.Context, before time.Time) error {
 	return p.store.ForgetDecisions(ctx, before)
-}
-
-// keeping is where calls are kept, nil for nowhere.
-func (a *App) keeping() edge.Requests {
-	if a.requests == nil {
-		return nil
-	}
-	return a.requests
 }
 
 // requestWriter writes this replica's log of requests.

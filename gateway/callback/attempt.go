@@ -1,10 +1,10 @@
 package callback
 
 import (
+	"bytes"
 	"net/http"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/seed-f006e74d/gerbang/gateway/mask"
 )
@@ -56,37 +56,24 @@ func answerOf(header http.Header, body []byte) string {
 	var kept strings.Builder
 	for _, name := range told {
 		if value := header.Get(name); value != "" {
-			kept.WriteString(name + ": " + mask.Text(presentable([]byte(value), maxHeader)) + "\n")
+			kept.WriteString(name + ": " + mask.Beginning(value, maxHeader) + "\n")
 		}
 	}
-	text, ok := mask.JSON(body)
-	if !ok {
-		text = mask.Text(presentable(body, maxBody))
+	text, _ := mask.JSON(body)
+	if text == "" {
+		text = mask.Text(string(whole(body)))
 	}
 	if text != "" && kept.Len() > 0 {
 		kept.WriteString("\n")
 	}
 	kept.WriteString(text)
-	return presentable([]byte(kept.String()), maxAnswer)
+	return mask.Clean(kept.String(), maxAnswer)
 }
 
-// presentable makes a receiver's bytes fit for a database, a terminal and a
-// page, and no longer than a limit.
-func presentable(raw []byte, limit int) string {
-	text := strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r < ' ' || r >= 0x7f && r < 0xa0:
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(string(raw), "�"))
-	if len(text) <= limit {
-		return text
+// whole leaves out what reading has cut: half of a secret looks like none.
+func whole(body []byte) []byte {
+	if len(body) < maxBody {
+		return body
 	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit]
+	return body[:max(bytes.LastIndexAny(body, " \t\r\n"), 0)]
 }

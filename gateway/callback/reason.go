@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"os"
 	"syscall"
+
+	"github.com/seed-f006e74d/gerbang/gateway/mask"
 )
 
 // maxDetail is how much of a certificate's fault is shown.
@@ -56,7 +58,7 @@ func (s *Sender) reason(err error) string {
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || isTimeout(err):
 		return fmt.Sprintf("no answer within %s", s.timeout)
 	case errors.As(err, &certificate):
-		return presentable([]byte("the TLS certificate is not accepted: "+certificate.Err.Error()), maxDetail)
+		return mask.Clean("the TLS certificate is not accepted: "+certificate.Err.Error(), maxDetail)
 	case errors.As(err, &notTLS):
 		return "the receiver does not speak TLS"
 	case errors.Is(err, syscall.ECONNREFUSED):

@@ -50,7 +50,7 @@ type explained struct {
 // explain tells what an id of a decision says, nil where it is none of this
 // installation's: then no merchant is its own.
 func (c *Console) explain(x *call, id string, trace bool) (*adminapi.Decision, error) {
-	e, out, err := c.explained(x.request.Context(), x.now, id, movement.Owner{})
+	e, out, err := c.explained(x.request.Context(), x.now, id, movement.Owner{}, nil)
 	if err != nil || out == nil {
 		return nil, err
 	}
@@ -61,8 +61,8 @@ func (c *Console) explain(x *call, id string, trace bool) (*adminapi.Decision, e
 }
 
 // explained reads a decision's id. Where an owner is given, a decision on anybody else's
-// request is none.
-func (c *Console) explained(ctx context.Context, now time.Time, id string, of movement.Owner) (*explained, *adminapi.Decision, error) {
+// request is none. Kept is its call, where that is known already.
+func (c *Console) explained(ctx context.Context, now time.Time, id string, of movement.Owner, kept *requestlog.Entry) (*explained, *adminapi.Decision, error) {
 	facts, err := c.deps.Decisions.Key.Open(id, now)
 	if err != nil {
 		return nil, nil, nil //nolint:nilerr // another's id
@@ -102,25 +102,26 @@ func (c *Console) explained(ctx context.Context, now time.Time, id string, of mo
 	if facts.Rule.Refuses() {
 		out.Rule = facts.Rule.String()
 	}
-	if err := c.answered(ctx, now, e, out); err != nil {
+	if err := c.answered(ctx, now, e, kept, out); err != nil {
 		return nil, nil, err
 	}
 	return e, out, c.explainRule(ctx, e, out)
 }
 
 // answered tells what the request was answered, where the log of requests has it.
-func (c *Console) answered(ctx context.Context, now time.Time, e *explained, out *adminapi.Decision) error {
+func (c *Console) answered(ctx context.Context, now time.Time, e *explained, kept *requestlog.Entry, out *adminapi.Decision) (err error) {
 	for _, m := range e.merchants {
-		kept, err := c.keptOf(ctx, requestlog.Owner{Merchant: string(m.ID), Mode: e.mode()}, out.ID, now)
-		if err != nil {
+		if kept != nil {
+			break
+		}
+		if kept, err = c.ownAt(ctx, requestlog.Owner{Merchant: string(m.ID), Mode: e.mode()}, requestlog.Filter{Own: out.ID}, now); err != nil {
 			return err
 		}
-		if kept != nil {
-			out.RequestID = kept.ID
-			if kept.Failed() {
-				out.ErrorCode, out.Message = kept.Code, kept.Message
-			}
-			return nil
+	}
+	if kept != nil {
+		out.RequestID = kept.ID
+		if kept.Failed() {
+			out.ErrorCode, out.Message = kept.Code, kept.Message
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/requestlog"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -71,8 +72,12 @@ func (c *Console) find(x *call, wanted adminapi.Search) (out adminapi.FindResult
 	case len(found) == 1 && found[0].DecisionID != id:
 		other = found[0].DecisionID
 	case len(found) == 0 && len(places) == 0:
-		if other, err = c.decisionOf(x.request.Context(), id, movement.Owner{}, x.now); err != nil {
+		kept, err := c.anyOwn(x.request.Context(), id, x.now)
+		if err != nil {
 			return out, err
+		}
+		if kept != nil {
+			other = kept.DecisionID
 		}
 	}
 	if other != "" {
@@ -120,12 +125,18 @@ func (c *Console) findOf(x *call, wanted adminapi.SearchOf) (out adminapi.FindRe
 		}
 	}
 	decided := id
-	if other, err := c.decisionOf(ctx, id, of, x.now); err != nil {
+	kept, err := c.ownAt(ctx, requestlog.Owner{Merchant: of.MerchantID, Mode: of.Mode}, requestlog.Filter{Own: id}, x.now)
+	if err != nil {
 		return out, err
-	} else if other != "" {
-		decided = other
 	}
-	e, explained, err := c.explained(ctx, x.now, decided, of)
+	if kept != nil {
+		account, err := c.account(x)
+		if err != nil {
+			return out, err
+		}
+		out.Request, decided = new(shownDocument(account, of.Mode, *kept)), cmp.Or(kept.DecisionID, id)
+	}
+	e, explained, err := c.explained(ctx, x.now, decided, of, kept)
 	if err != nil || explained == nil {
 		return out, err
 	}
@@ -186,7 +197,7 @@ func newest(found []movement.Movement) []movement.Movement {
 // one of a decision.
 func (c *Console) told(id string, now time.Time) [][2]time.Time {
 	var spans [][2]time.Time
-	if at, ok := madeAt(id); ok {
+	if at, ok := madeAt(id, now); ok {
 		spans = append(spans, [2]time.Time{at.Add(-reservedWithin), at.Add(reservedWithin)})
 	}
 	if decided, err := c.deps.Decisions.Key.Open(id, now); err == nil {
@@ -195,14 +206,14 @@ func (c *Console) told(id string, now time.Time) [][2]time.Time {
 	return spans
 }
 
-// madeAt is when an id of a request was made.
-func madeAt(id string) (time.Time, bool) {
+// madeAt is when an id was made, if it is one of a request: ids of decisions look alike by chance, and merchants make such references.
+func madeAt(id string, now time.Time) (time.Time, bool) {
 	made, err := uuid.Parse(id)
-	if err != nil || made.Version() != 7 {
+	if err != nil || made.Version() != 7 || made.Variant() != uuid.RFC4122 || made.String() != id {
 		return time.Time{}, false
 	}
-	seconds, nanos := made.Time().UnixTime()
-	return time.Unix(seconds, nanos), true
+	at := time.Unix(made.Time().UnixTime())
+	return at, !at.After(now.Add(ahead))
 }
 
 // movementNamed is the one movement that a text names.

@@ -4,20 +4,22 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/requestlog"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// Requests reads the log of requests. Requests reads a merchant's parts, the last first, RequestsBetween all merchants', and
+// Requests reads the log of requests. Requests reads a merchant's parts, the last first, RequestOwners who has any, and
 // RequestsDropped counts a merchant's calls that were not kept.
 type Requests interface {
 	Requests(ctx context.Context, r requestlog.Range) ([]requestlog.Part, error)
-	RequestsBetween(ctx context.Context, since, until time.Time) ([]requestlog.Part, error)
+	RequestOwners(ctx context.Context, since, until time.Time) ([]requestlog.Owner, error)
 	RequestsDropped(ctx context.Context, of requestlog.Owner, since time.Time) (int64, error)
 }
 
@@ -34,8 +36,13 @@ func (c *Console) listRequestLog(x *call, wanted adminapi.RequestLogFilter) (out
 	if err != nil {
 		return out, err
 	}
-	if wanted.State != "" && wanted.State != "succeeded" && wanted.State != "failed" {
+	if wanted.State != "" && wanted.State != requestlog.Succeeded && wanted.State != requestlog.Failed {
 		return out, fault.Invalid("state", "must be succeeded or failed")
+	}
+	for field, text := range map[string]string{"operation": wanted.Operation, "code": wanted.Code, "id": wanted.ID} {
+		if !plain(text, 0, maxAnyID) {
+			return out, fault.Invalid(field, "must have at most 255 characters, without control characters")
+		}
 	}
 	from := requestlog.Place{At: x.now.Add(movement.ClockSkew)}
 	if wanted.After != "" {
@@ -43,25 +50,31 @@ func (c *Console) listRequestLog(x *call, wanted adminapi.RequestLogFilter) (out
 			return out, fault.Invalid("after", "must be the next of the page before")
 		}
 	}
-	out = adminapi.RequestLog{MerchantID: of.Merchant, Mode: of.Mode, Since: x.now.Add(-requestlog.Kept), Requests: []adminapi.LoggedRequest{}}
-	if out.NotKept, err = c.deps.Requests.RequestsDropped(ctx, of, x.now.Add(-time.Hour)); err != nil {
-		return out, err
+	out = adminapi.RequestLog{MerchantID: of.Merchant, Mode: of.Mode, Since: x.now.Add(-decision.Kept), Requests: []adminapi.LoggedRequest{}}
+	filter := requestlog.Filter{State: wanted.State, Operation: wanted.Operation, Code: wanted.Code, Own: wanted.ID}
+	var own *requestlog.Entry
+	if wanted.After == "" { // on the first page, once
+		if out.NotKept, err = c.deps.Requests.RequestsDropped(ctx, of, x.now.Add(-time.Hour)); err == nil {
+			own, err = c.ownAt(ctx, of, filter, x.now)
+		}
+		if err != nil {
+			return out, err
+		}
 	}
-	filter := requestlog.Filter{State: wanted.State, Operation: wanted.Operation, Code: wanted.Code, ID: wanted.ID}
-	var found []requestlog.Entry
-	var next requestlog.Place
-	if made, told := c.toldBy(wanted.ID, x.now); told { // its time is known
-		found, err = c.keptAt(ctx, of, made, filter)
-	} else {
-		found, next, err = c.requestLog().Page(ctx, of, filter, from, out.Since, cmp.Or(wanted.Limit, defaultPage))
+	if own != nil {
+		out.Requests = append(out.Requests, loggedDocument(account, of.Mode, *own))
+		return out, nil
 	}
+	filter.ID, filter.Own = wanted.ID, ""
+	found, err := c.requestLog().Page(ctx, of, filter, from, out.Since, cmp.Or(wanted.Limit, defaultPage))
 	if err != nil {
 		return out, err
 	}
-	if next != (requestlog.Place{}) {
-		out.Next, out.Since = next.String(), next.At
+	out.Unread = found.Unread
+	if found.Next != (requestlog.Place{}) {
+		out.Next, out.Since = found.Next.String(), found.Next.At
 	}
-	for _, e := range found {
+	for _, e := range found.Entries {
 		out.Requests = append(out.Requests, loggedDocument(account, of.Mode, e))
 	}
 	return out, nil
@@ -72,17 +85,22 @@ func (c *Console) showLoggedRequest(x *call, wanted adminapi.LoggedRequestID) (o
 	if err != nil {
 		return out, err
 	}
-	e, err := c.keptOf(x.request.Context(), of, wanted.Request, x.now)
+	e, err := c.ownAt(x.request.Context(), of, requestlog.Filter{Own: wanted.Request}, x.now)
 	if err != nil {
 		return out, err
 	}
 	if e == nil {
 		return out, fault.New(fault.NotFound, "There is no such request in the log.")
 	}
-	out = loggedDocument(account, of.Mode, *e)
+	return shownDocument(account, of.Mode, *e), nil
+}
+
+// shownDocument is a call as it is shown alone.
+func shownDocument(account *tenants.Account, mode string, e requestlog.Entry) adminapi.LoggedRequest {
+	out := loggedDocument(account, mode, e)
 	out.Address, out.Agent, out.Sent, out.Retry = e.Address, e.Agent, e.Sent, e.Retry
 	out.Asked, out.Answered, out.AskedBytes, out.AnsweredBytes = json.RawMessage(e.Asked), json.RawMessage(e.Answered), e.AskedBytes, e.AnsweredBytes
-	return out, nil
+	return out
 }
 
 // logOwner is the merchant that the path names, in a mode.
@@ -110,70 +128,67 @@ func loggedDocument(account *tenants.Account, mode string, e requestlog.Entry) a
 	return out
 }
 
-// toldBy is the time that the id of a request or a decision tells.
-func (c *Console) toldBy(id string, now time.Time) (time.Time, bool) {
-	if at, ok := madeAt(id); ok {
-		return at, true
-	}
-	facts, err := c.deps.Decisions.Key.Open(id, now)
-	return facts.At, err == nil
-}
-
 // Within what time most calls end, and all.
 const (
 	mostEndWithin = 20 * time.Second
 	allEndWithin  = 10 * time.Minute
 )
 
-// keptAt are the calls of an owner that began about a time and that a filter wants.
-func (c *Console) keptAt(ctx context.Context, of requestlog.Owner, at time.Time, f requestlog.Filter) ([]requestlog.Entry, error) {
-	for _, within := range []time.Duration{mostEndWithin, allEndWithin} {
-		parts, err := c.deps.Requests.Requests(ctx, requestlog.Range{
-			Filter: requestlog.Filter{State: f.State, Operation: f.Operation, Code: f.Code}, Owner: of, Since: at.Add(-requestlog.Span - movement.ClockSkew), Until: at.Add(within), Most: requestlog.AllParts,
-		})
+// timesOf are the times within the log at which an id may have been made: as a request's, and as a decision's.
+func (c *Console) timesOf(id string, now time.Time) (times []time.Time) {
+	if at, ok := madeAt(id, now); ok {
+		times = append(times, at)
+	}
+	if facts, err := c.deps.Decisions.Key.Open(id, now); err == nil {
+		times = append(times, facts.At)
+	}
+	return slices.DeleteFunc(times, func(at time.Time) bool { return at.Before(now.Add(-decision.Kept - allEndWithin)) })
+}
+
+// mostPages bounds the search for one call about its time.
+const mostPages = 8
+
+// ownAt is an owner's call that a filter names by an id of the gateway's own, about the time that the id tells; nil where there is none.
+func (c *Console) ownAt(ctx context.Context, of requestlog.Owner, f requestlog.Filter, now time.Time) (*requestlog.Entry, error) {
+	for _, at := range c.timesOf(f.Own, now) {
+		for _, within := range []time.Duration{mostEndWithin, allEndWithin} {
+			if e, err := c.ownWithin(ctx, of, f, at, within); err != nil || e != nil {
+				return e, err
+			}
+		}
+	}
+	return nil, nil //nolint:nilnil // none
+}
+
+func (c *Console) ownWithin(ctx context.Context, of requestlog.Owner, f requestlog.Filter, at time.Time, within time.Duration) (*requestlog.Entry, error) {
+	next := requestlog.Place{At: at.Add(within)}
+	for range mostPages {
+		found, err := c.requestLog().Page(ctx, of, f, next, at.Add(-requestlog.Span-movement.ClockSkew), 1)
 		if err != nil {
 			return nil, err
 		}
-		if found, err := c.requestLog().All(parts, f.Fits); err != nil || len(found) > 0 {
-			return found, err
+		if len(found.Entries) > 0 {
+			return &found.Entries[0], nil
+		}
+		if next = found.Next; next == (requestlog.Place{}) {
+			break
 		}
 	}
-	return nil, nil
+	return nil, nil //nolint:nilnil // none
 }
 
-// keptOf is an owner's call with an id, or with a decision's; nil where it was not kept.
-func (c *Console) keptOf(ctx context.Context, of requestlog.Owner, id string, now time.Time) (*requestlog.Entry, error) {
-	at, told := c.toldBy(id, now)
-	if !told {
-		return nil, nil //nolint:nilnil // none
-	}
-	found, err := c.keptAt(ctx, of, at, requestlog.Filter{ID: id})
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	return &found[0], nil
-}
-
-// decisionOf is the id of the decision on a request, "" where the request's id tells no time or the call was not kept.
-func (c *Console) decisionOf(ctx context.Context, id string, of movement.Owner, now time.Time) (string, error) {
-	at, ok := madeAt(id)
-	if !ok {
-		return "", nil
-	}
-	if of != (movement.Owner{}) {
-		e, err := c.keptOf(ctx, requestlog.Owner{Merchant: of.MerchantID, Mode: of.Mode}, id, now)
-		if err != nil || e == nil {
-			return "", err
+// anyOwn is anybody's call with an id of the gateway's own; nil where there is none that ended soon.
+func (c *Console) anyOwn(ctx context.Context, id string, now time.Time) (*requestlog.Entry, error) {
+	for _, at := range c.timesOf(id, now) {
+		owners, err := c.deps.Requests.RequestOwners(ctx, at.Add(-requestlog.Span-movement.ClockSkew), at.Add(mostEndWithin))
+		if err != nil {
+			return nil, err
 		}
-		return e.DecisionID, nil
+		for _, of := range owners {
+			if e, err := c.ownWithin(ctx, of, requestlog.Filter{Own: id}, at, mostEndWithin); err != nil || e != nil {
+				return e, err
+			}
+		}
 	}
-	parts, err := c.deps.Requests.RequestsBetween(ctx, at.Add(-requestlog.Span-movement.ClockSkew), at.Add(mostEndWithin))
-	if err != nil {
-		return "", err
-	}
-	found, err := c.requestLog().All(parts, requestlog.Filter{ID: id}.Fits)
-	if err != nil || len(found) == 0 {
-		return "", err
-	}
-	return found[0].DecisionID, nil
+	return nil, nil //nolint:nilnil // none
 }

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -115,10 +116,127 @@ func TestRequestLog(t *testing.T) {
 	stranger := w.merchant().MerchantID
 	_, err = adminapi.ShowLoggedRequest.Call(t.Context(), w, adminapi.LoggedRequestID{Merchant: stranger, Mode: "live", Request: ids[1]})
 	w.refused(err, http.StatusNotFound, "")
-	for field, f := range map[string]adminapi.RequestLogFilter{"after": {After: "yesterday"}, "state": {State: "done"}} {
+	for field, f := range map[string]adminapi.RequestLogFilter{"after": {After: "yesterday"}, "state": {State: "done"}, "code": {Code: "\x00"}, "operation": {Operation: "/a\x00"}, "id": {ID: "\x00"}} {
 		f.Merchant, f.Mode, f.Limit = stranger, "live", 2
 		_, err := adminapi.ListRequestLog.Call(t.Context(), w, f)
 		w.refused(err, http.StatusBadRequest, field)
+	}
+}
+
+// TestIDsAreFoundHoweverTheyLook: an id of a decision may look like one of a request, and so may a reference, which belongs to several
+// calls.
+func TestIDsAreFoundHoweverTheyLook(t *testing.T) {
+	t.Parallel()
+	key := decision.NewKey([]byte("the installation's"))
+	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) { d.Decisions.Key = key })
+	merchant := w.merchant().MerchantID
+	began := time.Now().UTC().Truncate(time.Second).Add(-time.Hour)
+	looksLikeARequests := func(id string) bool {
+		parsed := uuid.MustParse(id)
+		return parsed.Version() == 7 && parsed.Variant() == uuid.RFC4122
+	}
+	namer := decision.NewNamer(key, 7)
+	reference := madeAt(t, began)
+	var calls []requestlog.Entry
+	for i := range 5 {
+		at := began.Add(time.Duration(i) * 10 * time.Minute)
+		e := requestlog.Entry{ID: madeAt(t, at), At: at, Ended: at.Add(time.Second), Operation: "/bank/name", Code: "OK", Reference: reference}
+		for e.DecisionID == "" || !looksLikeARequests(e.DecisionID) {
+			e.DecisionID = namer.Name(at, "v", merchant, true, e.Operation, 0).String()
+		}
+		calls = append(calls, e)
+		w.keepsCall(merchant, e)
+	}
+	list := func(id string, most int) (told []string) {
+		t.Helper()
+		f := adminapi.RequestLogFilter{Merchant: merchant, Mode: "live", ID: id, Limit: most}
+		for {
+			page, err := adminapi.ListRequestLog.Call(t.Context(), w, f)
+			if err != nil || len(page.Requests) > most {
+				t.Fatalf("%d calls, %v", len(page.Requests), err)
+			}
+			for _, r := range page.Requests {
+				told = append(told, r.RequestID)
+			}
+			if f.After = page.Next; f.After == "" {
+				return told
+			}
+		}
+	}
+	for _, e := range calls {
+		for _, id := range []string{e.ID, e.DecisionID} {
+			if got := list(id, 2); !slices.Equal(got, []string{e.ID}) {
+				t.Errorf("%s lists %q, want %s", id, got, e.ID)
+			}
+			shown, err := adminapi.ShowLoggedRequest.Call(t.Context(), w, adminapi.LoggedRequestID{Merchant: merchant, Mode: "live", Request: id})
+			if err != nil || shown.RequestID != e.ID {
+				t.Errorf("%s shows %s, want %s; %v", id, shown.RequestID, e.ID, err)
+			}
+		}
+	}
+	for _, most := range []int{1, 2, 10} {
+		if got := list(reference, most); !slices.Equal(got, []string{calls[4].ID, calls[3].ID, calls[2].ID, calls[1].ID, calls[0].ID}) {
+			t.Errorf("a reference lists %q by %d", got, most)
+		}
+	}
+	_, err := adminapi.ShowLoggedRequest.Call(t.Context(), w, adminapi.LoggedRequestID{Merchant: merchant, Mode: "live", Request: reference})
+	w.refused(err, http.StatusNotFound, "")
+}
+
+// countedRequests counts reads of the log and counts of what was not kept.
+type countedRequests struct {
+	*store.Store
+
+	reads, counts *atomic.Int64
+}
+
+func (c countedRequests) Requests(ctx context.Context, r requestlog.Range) ([]requestlog.Part, error) {
+	c.reads.Add(1)
+	return c.Store.Requests(ctx, r)
+}
+
+func (c countedRequests) RequestsDropped(ctx context.Context, of requestlog.Owner, since time.Time) (int64, error) {
+	c.counts.Add(1)
+	return c.Store.RequestsDropped(ctx, of, since)
+}
+
+// TestACallIsReadOnce for the page that shows it with its decision. A search goes on where it stopped, and counts what was not kept once.
+func TestACallIsReadOnce(t *testing.T) {
+	t.Parallel()
+	key := decision.NewKey([]byte("the installation's"))
+	var reads, counts atomic.Int64
+	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) {
+		d.Requests = countedRequests{d.Requests.(*store.Store), &reads, &counts}
+		d.Decisions = console.Decisions{
+			Key: key, Policies: policiesOf(d.Policy), Past: d.Merchants.(*store.Store), Open: d.Vault.(*tenants.Vault).OpenDecisions,
+			Replica: func(context.Context, uint16, time.Time) (string, error) { return "", nil },
+		}
+	})
+	set, err := defaultPolicy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	merchant := w.merchant().MerchantID
+	at := time.Now().UTC().Truncate(time.Second).Add(-time.Hour)
+	e := requestlog.Entry{
+		ID: madeAt(t, at), At: at, Ended: at.Add(time.Second), Operation: "/bank/name", Code: "OK",
+		DecisionID: decision.NewNamer(key, 7).Name(at, string(set.Version()), merchant, true, "/bank/name", 0).String(),
+	}
+	w.keepsCall(merchant, e)
+	for _, id := range []string{e.ID, e.DecisionID} {
+		reads.Store(0)
+		found, err := adminapi.FindOf.Call(t.Context(), w, adminapi.SearchOf{Merchant: merchant, Mode: "live", ID: id})
+		if err != nil || found.Request == nil || found.Request.RequestID != e.ID || found.Request.Address != "192.0.2.7" || found.Decision == nil || found.Decision.RequestID != e.ID || reads.Load() != 1 {
+			t.Errorf("%s: %+v, %+v after %d reads, %v", id, found.Request, found.Decision, reads.Load(), err)
+		}
+	}
+	f := adminapi.RequestLogFilter{Merchant: merchant, Mode: "live", ID: "nobody's", Limit: 10}
+	if page, err := adminapi.ListRequestLog.Call(t.Context(), w, f); err != nil || page.Next != "" || counts.Load() != 1 {
+		t.Errorf("a first page: %+v after %d counts, %v", page, counts.Load(), err)
+	}
+	f.After = requestlog.Place{At: time.Now().Add(-time.Minute)}.String()
+	if _, err := adminapi.ListRequestLog.Call(t.Context(), w, f); err != nil || counts.Load() != 1 {
+		t.Errorf("a second page: %d counts, %v", counts.Load(), err)
 	}
 }
 

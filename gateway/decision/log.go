@@ -108,10 +108,10 @@ func add(counts *[]Count, second uint8) {
 	*counts = slices.Insert(all, at, Count{second, 1})
 }
 
-// Keep keeps the input of a refused request, as far as there is room, and reports whether it did.
-func (l *Log) Keep(in Input) bool {
+// Keep keeps the input of a refused request, as far as there is room.
+func (l *Log) Keep(in Input) {
 	if l == nil {
-		return false
+		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,11 +120,10 @@ func (l *Log) Keep(in Input) bool {
 	}
 	if l.kept >= inputsASecond || len(l.inputs) >= mostInputs {
 		l.droppedInputs.Add(1)
-		return false
+		return
 	}
 	l.kept++
 	l.inputs = append(l.inputs, in)
-	return true
 }
 
 // lookedBack is how many inputs may have been kept between a refusal and its answer.

@@ -25,7 +25,7 @@ func (x *exchange) logged() bool {
 
 // ask notes the body of a request, which shares nothing with the text.
 func (x *exchange) ask(text []byte) {
-	if x.askedBytes = len(text); x.edge.Requests != nil && x.askedBytes <= requestlog.MostBody {
+	if x.edge.Requests != nil && len(text) <= requestlog.MostBody {
 		x.asked = bytes.Clone(text)
 	}
 }

@@ -41,8 +41,10 @@ func readBody(x *exchange) (body, error) {
 	if encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return body{}, fault.New(fault.UnsupportedMediaType, "The body must not be compressed or otherwise encoded.")
 	}
-	x.ask(buffer.Bytes())
 	b, err := x.parse(buffer.Bytes())
+	if x.askedBytes = buffer.Len(); presented(b.key, x.request.Header) != "" {
+		x.ask(buffer.Bytes())
+	}
 	if err == nil && x.parameters != nil {
 		err = x.parameters.join(&b, x.request.URL.RawQuery)
 	}

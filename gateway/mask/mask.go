@@ -4,7 +4,9 @@ package mask
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"regexp"
 	"strings"
@@ -26,15 +28,22 @@ const (
 	number                // of a phone, an account, a card or a person: the last four digits stay
 	link                  // pays, or opens a page: its beginning stays
 	prose                 // as Text
-	harmless              // all stays but mail addresses
+	harmless              // all stays but what looks like a secret, a mail address or a number of a person's or a card's
 )
 
-// The names of fields, in small letters and without _ and -. Those of secrets and links are parts of names.
+// secretWords are what a secret is called: the first as a part of a name, the second as all of it. A ~ stands for a _ or - that may be left
+// out.
+const (
+	secretParts = "secret passw passphrase token authoriz api~key server~key private~key credential signature cookie session bearer"
+	secretNames = "pin otp cvv cvc key"
+)
+
+// The names of fields, in small letters and without what separates words. Those of secrets and links are parts of names.
 var (
-	secrets = []string{"secret", "passw", "passphrase", "token", "authoriz", "apikey", "serverkey", "privatekey", "credential", "signature", "cookie", "session", "bearer"}
-	links   = []string{"qr", "url", "link"}
-	named   = names(map[class]string{
-		secret: "pin otp cvv cvc key",
+	secrets = strings.Fields(strings.ReplaceAll(secretParts, "~", ""))
+	linked  = []string{"qr", "url", "link"}
+	known   = names(map[class]string{
+		secret: secretNames,
 		link:   "uri redirecturi",
 		number: `phone phonenumber mobile msisdn whatsapp account accountno accountnumber norek rekening target destination customerno customernumber
 			customerid card cardnumber nik ktp npwp passport sn va vanumber virtualaccount`,
@@ -45,7 +54,7 @@ var (
 			transactionamount fee bankfee walletfee price balance admin remaining remainingquota createdat updatedat paidat paidlateat returnedat
 			expiresat transactiontype transactiondate transactiontime productname bankname`,
 	})
-	plain = strings.NewReplacer("_", "", "-", "", " ", "")
+	plain = strings.NewReplacer("_", "", "-", "", " ", "", ".", "")
 )
 
 func names(of map[class]string) map[string]class {
@@ -66,10 +75,10 @@ func classOf(name string) class {
 			return secret
 		}
 	}
-	if c, known := named[name]; known {
+	if c, is := known[name]; is {
 		return c
 	}
-	for _, part := range links {
+	for _, part := range linked {
 		if holds(part) {
 			return link
 		}
@@ -77,80 +86,87 @@ func classOf(name string) class {
 	return unknown
 }
 
-// JSON is a JSON object as it may be read, false where the text is none.
-func JSON(text []byte) (string, bool) {
+// JSON is a JSON object or array as it may be read, and whether that is all of the text. What is broken off is closed where it ends, and what
+// is no JSON at all is "".
+func JSON(text []byte) (masked string, whole bool) {
 	in := jsontext.NewDecoder(bytes.NewReader(text))
-	if in.PeekKind() != '{' {
+	if kind := in.PeekKind(); kind != '{' && kind != '[' {
 		return "", false
 	}
 	var buffer bytes.Buffer
-	out := jsontext.NewEncoder(&buffer, jsontext.AllowDuplicateNames(true)) // two names may become one
-	if err := object(in, out, 0); err != nil {
+	out := jsontext.NewEncoder(&buffer)
+	err := object(in, out, unknown)
+	masked = strings.TrimSuffix(buffer.String(), "\n")
+	if err != nil && len(masked) <= len("{}") {
 		return "", false
 	}
-	if _, err := in.ReadToken(); err == nil { // there is more behind it
-		return "", false
+	if err == nil {
+		_, err = in.ReadToken()
 	}
-	return strings.TrimSuffix(buffer.String(), "\n"), true
+	return masked, errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// value copies the next value, as its class lets it be read.
+// value copies the next value, as its class lets it be read; one that can't be read is hidden.
 func value(in *jsontext.Decoder, out *jsontext.Encoder, c class) error {
 	switch kind := in.PeekKind(); {
 	case c == secret:
-		if err := in.SkipValue(); err != nil {
-			return err
-		}
-		return out.WriteToken(jsontext.String(Removed))
+		return errors.Join(in.SkipValue(), out.WriteToken(jsontext.String(Removed)))
 	case kind == '{' || kind == '[':
 		return object(in, out, c)
 	default:
 		token, err := in.ReadToken()
 		if err != nil {
-			return err
+			return errors.Join(err, out.WriteToken(jsontext.String(hidden)))
 		}
-		switch {
-		case kind == '"' || kind == '0' && c != harmless:
-			token = jsontext.String(c.mask(token.String()))
-		case kind == '0':
-			token = token.Clone()
+		if kind == '"' || kind == '0' {
+			text := token.String()
+			masked := c.mask(text)
+			if kind == '0' && masked == text {
+				return out.WriteToken(token.Clone())
+			}
+			token = jsontext.String(masked)
 		}
 		return out.WriteToken(token)
 	}
 }
 
-// object copies an object, or an array, whose elements are of its own class.
+// object copies an object, or an array, whose elements are of its own class. It is closed also where it can't be read to its end.
 func object(in *jsontext.Decoder, out *jsontext.Encoder, c class) error {
 	begin, err := in.ReadToken()
 	if err != nil {
 		return err
 	}
-	fields := begin.Kind() == '{'
+	end := jsontext.EndArray
+	if begin.Kind() == '{' {
+		end = jsontext.EndObject
+	}
 	if err := out.WriteToken(begin); err != nil {
 		return err
 	}
 	for in.PeekKind() != '}' && in.PeekKind() != ']' {
 		of := c
-		if fields {
+		if end.Kind() == '}' {
 			name, err := in.ReadToken()
 			if err != nil {
-				return err
+				return errors.Join(err, out.WriteToken(end))
 			}
 			text := name.String()
-			of = classOf(text)
-			if err := out.WriteToken(jsontext.String(Text(text))); err != nil {
-				return err
+			if of = classOf(text); of == unknown || of == secret || of == link { // others are whole names that are known
+				text = Text(text)
 			}
+			if err := out.WriteToken(jsontext.String(text)); err != nil {
+				return errors.Join(err, out.WriteToken(end))
+			}
+		} else if in.PeekKind() == 0 {
+			_, err := in.ReadToken()
+			return errors.Join(err, out.WriteToken(end))
 		}
 		if err := value(in, out, of); err != nil {
-			return err
+			return errors.Join(err, out.WriteToken(end))
 		}
 	}
-	end, err := in.ReadToken()
-	if err != nil {
-		return err
-	}
-	return out.WriteToken(end)
+	_, err = in.ReadToken()
+	return errors.Join(err, out.WriteToken(end))
 }
 
 // mostProse is how much of a text is kept, in bytes.
@@ -163,40 +179,115 @@ func (c class) mask(text string) string {
 	case c == link:
 		return cut(text)
 	case c == prose:
-		if len(text) > mostProse {
-			text = strings.ToValidUTF8(text[:mostProse], "") + "…"
-		}
-		return Text(text)
+		return Beginning(text, mostProse)
 	case c == number:
 		return lastFour(text)
+	case c == harmless && len(text) > mostProse:
+		return Beginning(text, mostProse)
+	case c == harmless:
+		return named(text)
+	case len(text) > mostProse:
+		return hidden
 	case strings.Contains(text, "@"):
 		return Text(text)
-	case c == harmless:
-		return text
 	}
 	return initials(text)
 }
 
-// personal finds in a text what may not be read, behind what looks alike and may: ids, times and amounts.
-var personal = regexp.MustCompile(`(?i)` + strings.Join([]string{
-	`(?P<kept>\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b20\d\d-[01]\d-[0-3]\d(?:[T ][0-2]\d:[0-5]\d(?::[0-5]\d)?(?:\.\d{1,9})?)?|\bRp ?\d{1,3}(?:\.\d{3}){0,4}\b)`,
-	`(?P<name>[\w-]*(?:secret|passw|token|authoriz|api[_-]?key|credential|signature|cookie|session)[\w-]*["']?\s*[:=]\s*)(?:["'][^"'\n]*|(?:bearer |basic )?[^\s"',;&<>{}]+)`,
-	`(?P<secret>\bsk_(?:live|test)_\w+|\b(?:bearer|basic) [\w.~+/=-]{8,}|\b[\w-]{40,})`,
-	`(?P<link>\bhttps?://[^\s"'<>]+)`,
-	`(?P<mail>[^\s@"'<>:;,()]+@[^\s@"'<>:;,()]+)`,
-	`(?P<number>\d(?:[ .()/-]{0,2}\d){7,})`,
-}, "|"))
+// pass hides one sort of what may not be read. To look for it costs more than to see that it can't be there.
+type pass struct {
+	may  func(s signs) bool
+	what *regexp.Regexp
+}
 
-var kinds = personal.SubexpNames()
+// signs are what a text may have something to hide by.
+type signs struct {
+	text, lower  string
+	digits, word int // of the longest word, the characters
+}
 
-// Text is a text as it may be read: without what looks like a secret, a mail address, a link or a number of eight digits or more.
-func Text(text string) string {
-	if !suspect(text) {
-		return text
+func signsOf(text string) signs {
+	s, word := signs{text: text, lower: strings.ToLower(text)}, 0
+	for _, r := range text {
+		if unicode.IsDigit(r) {
+			s.digits++
+		}
+		if word++; unicode.IsSpace(r) {
+			word = 0
+		}
+		s.word = max(s.word, word)
 	}
+	return s
+}
+
+func (s signs) has(words string) bool {
+	for word := range strings.FieldsSeq(words) {
+		word, _, _ = strings.Cut(word, "~")
+		if strings.Contains(s.lower, word) {
+			return true
+		}
+	}
+	return false
+}
+
+func expression(text string) *regexp.Regexp { return regexp.MustCompile("(?i)" + text) }
+
+func oneOf(words string) string {
+	return strings.NewReplacer(" ", "|", "~", "[_-]?").Replace(words)
+}
+
+const numberLike = `\p{Nd}(?:[\p{Zs}\p{Pd}\p{Cf}.()/_]{0,3}\p{Nd}){7,}`
+
+var (
+	links = pass{
+		func(s signs) bool { return s.has("://") }, expression(`(?P<link>\bhttps?://[^\s"'<>]+)`),
+	}
+	assigned = pass{
+		func(s signs) bool { return strings.ContainsAny(s.text, ":=") && s.has(secretParts+" "+secretNames) },
+		expression(`(?P<name>(?:(?:` + oneOf(secretParts) + `)[\w-]*|(?:\b|_)(?:` + oneOf(secretNames) + `))["']?\s*[:=]\s*)(?:["'][^"'\n]*|(?:bearer |basic )?[^\s"',;&<>{}]+)`),
+	}
+	keys = pass{
+		func(s signs) bool { return s.has("sk_ pk_ rk_ whsec_ _live_ _test_ bearer basic eyj") },
+		expression(`(?P<secret>\b(?:sk|pk|rk|whsec)_\w{4,}|\b[a-z]{2,8}_(?:live|test)_\w+|\b(?:bearer|basic)\s+[\w.~+/=-]{8,}|\beyJ[\w-]{8,}\.[\w.-]+)`),
+	}
+	mails = pass{
+		func(s signs) bool { return s.has("@") }, expression(`(?P<mail>[^\s@"'<>:;,()]+@[^\s@"'<>:;,()]+)`),
+	}
+	// Ids, times and amounts look like numbers and may be read.
+	anyNumbers = pass{
+		func(s signs) bool { return s.digits >= fewestDigits },
+		expression(`(?P<kept>\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b20\d\d-[01]\d-[0-3]\d(?:[T ][0-2]\d:[0-5]\d(?::[0-5]\d)?(?:\.\d{1,9})?)?|\bRp ?\d{1,3}(?:\.\d{3}){0,4}\b)|` +
+			`(?P<number>` + numberLike + `)`),
+	}
+	longWords = pass{
+		func(s signs) bool { return s.word >= longestWord }, expression(`(?P<secret>\b[\w-]{40,})`),
+	}
+)
+
+// Text is a text as it may be read: without what looks like a secret, a mail address, a link or a number of eight digits or more, and without
+// control characters.
+func Text(text string) string {
+	return hide(Clean(text, len(text)), &links, &assigned, &keys, &longWords, &mails, &anyNumbers)
+}
+
+// named is the value of a name that is harmless.
+func named(text string) string { return numbers(hide(text, &keys, &mails)) }
+
+// hide lets passes hide what they find, one after the other.
+func hide(text string, passes ...*pass) string {
+	s := signsOf(text)
+	for _, p := range passes {
+		if p.may(s) {
+			s = signsOf(p.hide(s.text))
+		}
+	}
+	return s.text
+}
+
+func (p *pass) hide(text string) string {
 	var out strings.Builder
-	end := 0
-	for _, at := range personal.FindAllStringSubmatchIndex(text, -1) {
+	kinds, end := p.what.SubexpNames(), 0
+	for _, at := range p.what.FindAllStringSubmatchIndex(text, -1) {
 		out.WriteString(text[end:at[0]])
 		end = at[1]
 		for i := 1; i < len(kinds); i++ {
@@ -209,22 +300,27 @@ func Text(text string) string {
 	return out.String()
 }
 
-// suspect reports whether there may be anything to hide, which is seldom and costs more to find.
-func suspect(text string) bool {
-	digits, word := 0, 0
-	for _, r := range text {
-		if unicode.IsDigit(r) {
-			digits++
-		}
-		if word++; unicode.IsSpace(r) {
-			word = 0
-		}
-		if r == '@' || r == '=' || r == ':' || r == '_' || digits >= fewestDigits || word >= longestWord {
-			return true
-		}
+// Beginning is the beginning of a text as Text, of at most so many bytes. It is cut between words before, so that no half of a secret is left.
+func Beginning(text string, most int) string {
+	if read := 2 * most; len(text) > read {
+		text = text[:strings.LastIndexAny(text[:read], " \t\r\n")+1]
 	}
-	lower := strings.ToLower(text)
-	return strings.Contains(lower, "bearer ") || strings.Contains(lower, "basic ")
+	return Clean(Text(text), most)
+}
+
+// Clean makes a text fit for a database, a terminal and a page: UTF-8 without control characters, of at most so many bytes. What may be a
+// secret is masked before.
+func Clean(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "�"))
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "")
+	}
+	return text
 }
 
 func shown(kind, text string) string {

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/seed-f006e74d/gerbang/gateway/mask"
 )
@@ -41,7 +40,7 @@ type Entry struct {
 	Reference  string    `json:"reference,omitempty"`
 	DecisionID string    `json:"decision,omitempty"`
 	Replayed   bool      `json:"replayed,omitempty"`
-	// Asked and Answered are the bodies, masked; "" where a body is empty, no JSON object or longer than MostBody.
+	// Asked and Answered are the bodies, masked, as far as they are JSON; "" where a body is longer than MostBody.
 	Asked         string `json:"asked,omitempty"`
 	Answered      string `json:"answered,omitempty"`
 	AskedBytes    int    `json:"asked_bytes"`
@@ -76,8 +75,8 @@ func (c *Call) masked() Entry {
 	e := c.Entry
 	e.At, e.Ended = e.At.UTC().Truncate(time.Microsecond), e.Ended.UTC().Truncate(time.Microsecond)
 	e.Address = c.From.String()
-	e.Message = mask.Text(cut(e.Message, mostMessage))
-	e.Agent = cut(e.Agent, mostAgent)
+	e.Message = mask.Beginning(e.Message, mostMessage)
+	e.Agent = mask.Beginning(e.Agent, mostAgent)
 	asked := c.Asked
 	if len(asked) == 0 && c.Query != "" && c.Method == http.MethodGet {
 		asked = fromQuery(c.Query)
@@ -98,35 +97,22 @@ func fromQuery(query string) []byte {
 		}
 	}
 	text, _ := json.Marshal(object) // of texts
-	return text[:min(len(text), MostBody)]
+	return text
 }
 
-func cut(text string, most int) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, "�"))
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
-}
-
-// The terms of a part, beside its operations and codes.
+// The states of calls.
 const (
-	succeeded = "succeeded"
-	failed    = "failed"
+	Succeeded = "succeeded"
+	Failed    = "failed"
 )
 
 // terms are what a part may be looked for by: the operations and codes in it, and whether anything has succeeded or failed.
 func terms(entries []Entry) string {
 	var all []string
 	for _, e := range entries {
-		state := succeeded
+		state := Succeeded
 		if e.Failed() {
-			state = failed
+			state = Failed
 		}
 		all = append(all, e.Operation, e.Code, state)
 	}
@@ -136,10 +122,11 @@ func terms(entries []Entry) string {
 
 // Filter says which calls are wanted; what is "" says nothing.
 type Filter struct {
-	State     string // succeeded or failed
+	State     string // Succeeded or Failed
 	Operation string // its path
 	Code      string
 	ID        string // of the request or its decision, or the reference
+	Own       string // the same without references: of what the gateway has made
 }
 
 // Term is how the terms of a part hold a text, "" for any.
@@ -152,8 +139,9 @@ func Term(text string) string {
 
 // Fits reports whether a call is wanted.
 func (f Filter) Fits(e Entry) bool {
-	return (f.State == "" || (f.State == failed) == e.Failed()) && (f.Operation == "" || f.Operation == e.Operation) &&
-		(f.Code == "" || f.Code == e.Code) && (f.ID == "" || f.ID == e.ID || f.ID == e.Reference || f.ID == e.DecisionID)
+	return (f.State == "" || (f.State == Failed) == e.Failed()) && (f.Operation == "" || f.Operation == e.Operation) &&
+		(f.Code == "" || f.Code == e.Code) && (f.ID == "" || f.ID == e.ID || f.ID == e.Reference || f.ID == e.DecisionID) &&
+		(f.Own == "" || f.Own == e.ID || f.Own == e.DecisionID)
 }
 
 // Newest orders calls by when they ended, the last first.
@@ -170,15 +158,15 @@ func pack(to *flate.Writer, entries []Entry) ([]byte, error) {
 // mostUnpacked bounds what a part may unpack to.
 const mostUnpacked = 16 << 20
 
-// Unpack reads what a part holds.
-func Unpack(packed []byte) ([]Entry, error) {
+// unpack reads what a part holds, and tells how many bytes that are.
+func unpack(packed []byte) ([]Entry, int, error) {
 	raw, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), mostUnpacked))
 	var entries []Entry
 	if err == nil {
 		err = json.Unmarshal(raw, &entries)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("requestlog: these are no calls: %w", err)
+		return nil, len(raw), fmt.Errorf("requestlog: these are no calls: %w", err)
 	}
-	return entries, nil
+	return entries, len(raw), nil
 }

@@ -10,19 +10,22 @@ const (
 	// Span is how long the time is in which calls end that are written together.
 	Span = 10 * time.Second
 	// mostOfOwner bounds what is kept of a merchant in a mode between two writes, in bytes as they came, and mostWaiting what is kept of
-	// all and not written yet. Successes leave the last quarter of a merchant's to what fails.
-	mostOfOwner = 512 << 10
-	mostWaiting = 32 << 20
+	// all and not written yet, of which one may take an eighth. Successes leave the last quarter of a merchant's to what fails.
+	mostOfOwner        = 512 << 10
+	mostWaiting        = 32 << 20
+	mostWaitingOfOwner = mostWaiting / 8
+	// mostText is the longest User-Agent and message that are kept.
+	mostText = 4 << 10
 	// overhead is what an entry takes beside its bodies.
 	overhead = 512
 )
 
-// Log keeps calls until they are taken to be written. What does not fit is dropped and counted. Any number of goroutines may use it; a nil
-// log keeps nothing.
+// Log keeps calls until they are taken to be written. What does not fit is dropped and counted. Any number of goroutines may use it.
 type Log struct {
 	mu      sync.Mutex
 	of      map[Owner]*kept
-	bytes   int // of all, with those that are taken and not written
+	waits   map[Owner]int // bytes of each that are not written, also of what is taken
+	bytes   int           // of all
 	dropped atomic.Int64
 }
 
@@ -34,19 +37,32 @@ type kept struct {
 }
 
 // NewLog makes an empty log.
-func NewLog() *Log { return &Log{of: map[Owner]*kept{}} }
+func NewLog() *Log { return &Log{of: map[Owner]*kept{}, waits: map[Owner]int{}} }
 
-func (c *Call) size() int { return overhead + len(c.Asked) + len(c.Answered) }
+func (c *Call) size() int {
+	return overhead + len(c.Asked) + len(c.Answered) + len(c.Query) + len(c.Agent) + len(c.Message)
+}
+
+// leaveOut leaves out the texts that are too long: what is cut before it is masked may show half of a secret.
+func (c *Call) leaveOut() {
+	if len(c.Query) > MostBody {
+		c.Query = ""
+	}
+	if len(c.Agent) > mostText {
+		c.Agent = ""
+	}
+	if len(c.Message) > mostText {
+		c.Message = ""
+	}
+}
 
 // Keep keeps a call, as far as there is room. The bodies are the log's from then on.
 func (l *Log) Keep(c Call) {
-	if l == nil {
-		return
-	}
 	c.AskedBytes, c.AnsweredBytes = max(c.AskedBytes, len(c.Asked)), max(c.AnsweredBytes, len(c.Answered))
-	size, most := c.size(), mostOfOwner
+	c.leaveOut()
+	size, most, waits := c.size(), mostOfOwner, mostWaitingOfOwner
 	if !c.Failed() {
-		most -= most / 4
+		most, waits = most-most/4, waits-waits/4
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,21 +71,19 @@ func (l *Log) Keep(c Call) {
 		k = &kept{}
 		l.of[c.Owner] = k
 	}
-	if k.bytes+size > most || l.bytes+size > mostWaiting {
+	if k.bytes+size > most || l.waits[c.Owner]+size > waits || l.bytes+size > mostWaiting {
 		k.dropped++
 		l.dropped.Add(1)
 		return
 	}
 	k.bytes += size
+	l.waits[c.Owner] += size
 	l.bytes += size
 	k.calls = append(k.calls, c)
 }
 
 // take takes all that is kept.
 func (l *Log) take() map[Owner]*kept {
-	if l == nil {
-		return nil
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	taken := l.of
@@ -77,11 +91,14 @@ func (l *Log) take() map[Owner]*kept {
 	return taken
 }
 
-// free gives the memory of what was taken back.
-func (l *Log) free(bytes int) {
+// free gives the memory of what was taken of an owner back.
+func (l *Log) free(of Owner, bytes int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bytes -= bytes
+	if l.waits[of] -= bytes; l.waits[of] == 0 {
+		delete(l.waits, of)
+	}
 }
 
 // lose counts calls that were taken and can't be written as dropped at their owner, beside those that are counted already.
@@ -96,9 +113,4 @@ func (l *Log) lose(of Owner, calls, counted int) {
 }
 
 // Dropped is how many calls had no room since the start.
-func (l *Log) Dropped() int64 {
-	if l == nil {
-		return 0
-	}
-	return l.dropped.Load()
-}
+func (l *Log) Dropped() int64 { return l.dropped.Load() }

@@ -2,6 +2,8 @@ package requestlog
 
 import (
 	"bytes"
+	"cmp"
+	"compress/flate"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 var (
@@ -23,26 +27,54 @@ var (
 type storage struct {
 	parts []Part
 	err   error
+	reads []Range
+	there map[string]bool // the keys of parts
 }
 
 func (s *storage) add(_ context.Context, parts []Part) error {
-	if s.err == nil {
-		s.parts = append(s.parts, parts...)
+	if s.err != nil {
+		return s.err
 	}
-	return s.err
+	if s.there == nil {
+		s.there = map[string]bool{}
+	}
+	for _, p := range parts {
+		if key := fmt.Sprint(p.Owner, p.Span, p.Replica, p.Number); !s.there[key] {
+			s.parts = append(s.parts, p)
+			s.there[key] = true
+		}
+	}
+	return nil
+}
+
+// backwards orders parts as they are read.
+func backwards(a, b Part) int {
+	return cmp.Or(b.Span.Compare(a.Span), bytes.Compare(b.Replica[:], a.Replica[:]), cmp.Compare(b.Number, a.Number))
 }
 
 // read is the query of the store.
 func (s *storage) read(_ context.Context, r Range) ([]Part, error) {
+	s.reads = append(s.reads, r)
 	var found []Part
 	for _, p := range s.parts {
-		if p.Owner == r.Owner && !p.Span.Before(r.Since) && !p.Span.After(r.Until) && strings.Contains(p.Terms, Term(r.Operation)) &&
+		if p.Owner == r.Owner && !p.Span.Before(r.Since) && backwards(r.Below, p) < 0 && strings.Contains(p.Terms, Term(r.Operation)) &&
 			strings.Contains(p.Terms, Term(r.Code)) && strings.Contains(p.Terms, Term(r.State)) {
 			found = append(found, p)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b Part) int { return b.Span.Compare(a.Span) })
+	slices.SortFunc(found, backwards)
 	return found[:min(len(found), r.Most)], nil
+}
+
+// all are the calls of all parts.
+func (s *storage) all(t *testing.T) (all []Entry) {
+	t.Helper()
+	for _, p := range s.parts {
+		if _, err := reader(s).entries(p, func(e Entry) { all = append(all, e) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
 }
 
 // seal puts the owner before what is sealed.
@@ -77,17 +109,17 @@ func pages(t *testing.T, s *storage, of Owner, f Filter, most int, between func(
 	t.Helper()
 	from := Place{At: noon.Add(time.Hour)}
 	for {
-		page, next, err := reader(s).Page(t.Context(), of, f, from, noon.Add(-Kept), most)
-		if err != nil || len(page) > most {
-			t.Fatalf("%d calls on a page of %d; %v", len(page), most, err)
+		page, err := reader(s).Page(t.Context(), of, f, from, noon.AddDate(0, 0, -7), most)
+		if err != nil || len(page.Entries) > most {
+			t.Fatalf("%d calls on a page of %d; %v", len(page.Entries), most, err)
 		}
-		for _, e := range page {
+		for _, e := range page.Entries {
 			ids = append(ids, e.ID)
 		}
-		if next == (Place{}) {
+		if page.Next == (Place{}) {
 			return ids
 		}
-		if from, err = ParsePlace(next.String()); err != nil {
+		if from, err = ParsePlace(page.Next.String()); err != nil {
 			t.Fatal(err)
 		}
 		between()
@@ -121,14 +153,8 @@ func TestPages(t *testing.T) {
 	slices.Sort(all)
 	slices.Reverse(all)
 	every := map[string]Entry{}
-	for _, p := range s.parts {
-		entries, err := reader(s).entries(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range entries {
-			every[e.ID] = e
-		}
+	for _, e := range s.all(t) {
+		every[e.ID] = e
 	}
 	newer := calls * 1500
 	for _, f := range []Filter{
@@ -150,6 +176,71 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestPagesAreBounded: who looks for what is not there reads a part of the log at a time, and comes to its end.
+func TestPagesAreBounded(t *testing.T) {
+	t.Parallel()
+	s := &storage{}
+	packer, _ := flate.NewWriter(nil, flate.BestSpeed)
+	body := `{"description":"` + strings.Repeat("x", 1<<20) + `"}`
+	for n := range 70 { // of which many are in a span
+		packed, err := pack(packer, []Entry{{ID: fmt.Sprint("r", n), Ended: noon.Add(-time.Duration(n/10) * Span), Code: "OK", Asked: body}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sealed, _ := seal(shop, packed)
+		s.parts = append(s.parts, Part{Owner: shop, Span: noon.Add(-time.Duration(n/10) * Span), Number: int64(n), Calls: sealed})
+	}
+	read := func(f Filter, most int) (pages, calls int) {
+		for from := (Place{At: noon.Add(time.Hour)}); ; pages++ {
+			s.reads = nil
+			page, err := reader(s).Page(t.Context(), shop, f, from, noon.AddDate(0, 0, -7), most)
+			if err != nil || len(s.reads) > mostReads || !page.Next.At.Before(from.At) {
+				t.Fatalf("after %v: %d reads, next %v, %v", from, len(s.reads), page.Next, err)
+			}
+			for _, r := range s.reads {
+				if r.Most != partsAtOnce || r.Below.Span.Sub(r.Since) > mostOfRead+Span {
+					t.Errorf("%d parts are read from %v to %v", r.Most, r.Since, r.Below.Span)
+				}
+			}
+			calls += len(page.Entries)
+			if from = page.Next; from == (Place{}) {
+				return pages + 1, calls
+			}
+		}
+	}
+	if pages, calls := read(Filter{ID: "nobody's"}, 100); pages != 2 || calls != 0 {
+		t.Errorf("%d calls are found on %d pages, want none on 2", calls, pages)
+	}
+	if _, calls := read(Filter{}, 100); calls != len(s.parts) {
+		t.Errorf("%d calls are found, want %d", calls, len(s.parts))
+	}
+	s.parts[5].Calls, _ = seal(shop, []byte("x"))
+	page, err := reader(s).Page(t.Context(), shop, Filter{}, Place{At: noon.Add(time.Hour)}, noon.Add(-time.Second), 100)
+	if err != nil || len(page.Entries) != 9 || page.Unread != 1 {
+		t.Errorf("beside one that can't be read %d calls are found, %d parts unread; %v", len(page.Entries), page.Unread, err)
+	}
+}
+
+// TestReplicasOfOneSpan: parts of one span are on several pages and in several reads.
+func TestReplicasOfOneSpan(t *testing.T) {
+	t.Parallel()
+	l, s := NewLog(), &storage{}
+	w := writing(l, s)
+	var want []string
+	for n := range 300 {
+		l.Keep(call(n*33, "OK"))
+		w.Write(t.Context())
+		s.parts[n].Replica, s.parts[n].Number = uuid.UUID{byte(n % 7)}, int64(n/7)
+		want = append(want, fmt.Sprintf("r%07d", n*33))
+	}
+	slices.Reverse(want)
+	for _, most := range []int{7, 100, 1000} {
+		if got := pages(t, s, shop, Filter{}, most, func() {}); !slices.Equal(got, want) {
+			t.Errorf("by %d: %d calls, want %d", most, len(got), len(want))
+		}
+	}
+}
+
 // TestTenantsApart: nobody reads another's calls, nor their own as another's.
 func TestTenantsApart(t *testing.T) {
 	t.Parallel()
@@ -162,8 +253,8 @@ func TestTenantsApart(t *testing.T) {
 		}
 		moved := s.parts[0]
 		moved.Owner = of
-		if got, err := reader(s).All([]Part{moved}, Filter{}.Fits); err != nil || len(got) != 0 {
-			t.Errorf("%v opens %+v; %v", of, got, err)
+		if got := (&storage{parts: []Part{moved}}).all(t); len(got) != 0 {
+			t.Errorf("%v opens %+v", of, got)
 		}
 	}
 }
@@ -171,9 +262,9 @@ func TestTenantsApart(t *testing.T) {
 func TestMasked(t *testing.T) {
 	t.Parallel()
 	c := call(1, "INVALID_REQUEST")
-	c.Message, c.Agent = "phone 081234567890 is not known", "shop\n"+strings.Repeat("x", 500)
+	c.Message, c.Agent = "phone 081234567890 is not known", "shop\x1b 081234567890123 "+strings.Repeat("x ", 500)
 	e := c.masked()
-	if e.Asked != `{"secret_key":"[removed]","amount":1}` || e.Answered != `{"success":true}` || e.Message != "phone ***7890 is not known" || e.Address != "192.0.2.1" || len(e.Agent) > mostAgent+len("…") || strings.Contains(e.Agent, "\n") {
+	if e.Asked != `{"secret_key":"[removed]","amount":1}` || e.Answered != `{"success":true}` || e.Message != "phone ***7890 is not known" || e.Address != "192.0.2.1" || len(e.Agent) > mostAgent || strings.Contains(e.Agent, "\x1b") || strings.Contains(e.Agent, "7890123") {
 		t.Errorf("kept %+v", e)
 	}
 	c.Asked, c.Method, c.Query = nil, "GET", "secret_key=sk_live_x&limit=5&phone=081234567890&phone=1"
@@ -226,6 +317,7 @@ func TestUnwritten(t *testing.T) {
 	for round := range 130 {
 		for n := range 20 {
 			c := large
+			c.Owner.Merchant = fmt.Sprint("mer_", round%12)
 			c.ID = fmt.Sprint(round, " ", n)
 			l.Keep(c)
 			asked++
@@ -238,13 +330,12 @@ func TestUnwritten(t *testing.T) {
 	s.err = nil
 	w.Write(t.Context())
 	w.Write(t.Context())
-	found, err := reader(s).All(s.parts, Filter{}.Fits)
-	dropped := 0
+	found, dropped := s.all(t), 0
 	for _, p := range s.parts {
 		dropped += p.Dropped
 	}
-	if err != nil || len(found)+dropped != asked || dropped == 0 || int64(dropped) != l.Dropped() || l.bytes != 0 {
-		t.Errorf("of %d calls %d are kept and %d are told to be dropped; %d bytes left; %v", asked, len(found), dropped, l.bytes, err)
+	if len(found)+dropped != asked || dropped == 0 || int64(dropped) != l.Dropped() || l.bytes != 0 {
+		t.Errorf("of %d calls %d are kept and %d are told to be dropped; %d bytes left", asked, len(found), dropped, l.bytes)
 	}
 	l.Keep(call(1, "OK"))
 	before := len(s.parts)
@@ -252,6 +343,133 @@ func TestUnwritten(t *testing.T) {
 	cancel()
 	if err := w.Run(ended); err != nil || len(s.parts) != before+1 {
 		t.Errorf("what is left is not written at the end: %v", err)
+	}
+}
+
+// TestKilled: of a replica that dies between it takes its calls and writes them exactly those are lost. A write whose answer is lost is not
+// made twice.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	s := &storage{}
+	first, second := NewLog(), NewLog()
+	on := func(replica byte, before func() error, after func() error) func(context.Context, []Part) error {
+		return func(ctx context.Context, parts []Part) error {
+			if err := before(); err != nil {
+				return err
+			}
+			parts = slices.Clone(parts)
+			for i := range parts {
+				parts[i].Replica = uuid.UUID{replica}
+			}
+			return errors.Join(s.add(ctx, parts), after())
+		}
+	}
+	var before, after error
+	w := NewWriter(first, on(1, func() error { return before }, func() error { return after }), seal, func() time.Time { return noon }, slog.New(slog.DiscardHandler))
+	keeps := func(l *Log, from, to int) {
+		for n := from; n < to; n++ {
+			l.Keep(call(n*100, "OK"))
+		}
+	}
+	keeps(first, 0, 10)
+	after = context.DeadlineExceeded // it is written all the same
+	w.Write(t.Context())
+	after = nil
+	keeps(first, 10, 20)
+	w.Write(t.Context())
+	keeps(first, 20, 30)
+	before = context.Canceled // and then it dies
+	w.Write(t.Context())
+	keeps(second, 30, 40)
+	NewWriter(second, on(2, func() error { return nil }, func() error { return nil }), seal, func() time.Time { return noon }, slog.New(slog.DiscardHandler)).Write(t.Context())
+	var want []string
+	for n := 39; n >= 0; n-- {
+		if n < 20 || n >= 30 {
+			want = append(want, fmt.Sprintf("r%07d", n*100))
+		}
+	}
+	if got := pages(t, s, shop, Filter{}, 7, func() {}); !slices.Equal(got, want) {
+		t.Errorf("there are %q, want %q", got, want)
+	}
+}
+
+// TestRefused: a part that the database never takes is lost and counted, and holds up no other.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	l, s := NewLog(), &storage{}
+	tries := 0
+	w := NewWriter(l, func(ctx context.Context, parts []Part) error {
+		if tries++; slices.ContainsFunc(parts, func(p Part) bool { return p.Owner == other }) {
+			return fmt.Errorf("add: %w", ErrRefused)
+		}
+		return s.add(ctx, parts)
+	}, seal, func() time.Time { return noon }, slog.New(slog.DiscardHandler))
+	for n := range 50 {
+		c := call(n, "OK")
+		c.Owner.Merchant = fmt.Sprint("mer_", n)
+		l.Keep(c)
+	}
+	for n := range 3 {
+		c := call(n, "OK")
+		c.Owner = other
+		l.Keep(c)
+	}
+	w.Write(t.Context())
+	if len(s.parts) != 50 || len(w.waiting) != 0 || l.Dropped() != 3 || l.bytes != 0 || len(l.waits) != 0 || l.of[other].dropped != 3 || tries > 120 {
+		t.Errorf("%d parts are written and %d wait after %d tries; %d are dropped, %d bytes left", len(s.parts), len(w.waiting), tries, l.Dropped(), l.bytes)
+	}
+}
+
+// TestWritesAreBounded: neither many bytes nor a database that does not answer.
+func TestWritesAreBounded(t *testing.T) {
+	t.Parallel()
+	l := NewLog()
+	w := NewWriter(l, func(ctx context.Context, parts []Part) error {
+		bytes := 0
+		for _, p := range parts {
+			bytes += len(p.Calls)
+		}
+		if end, bounded := ctx.Deadline(); bytes > mostBytes || !bounded || time.Until(end) > mostWrite {
+			t.Errorf("%d bytes are written in one statement until %v", bytes, end)
+		}
+		return nil
+	}, func(_ Owner, calls []byte) ([]byte, error) { return append(calls, make([]byte, 1<<20)...), nil }, func() time.Time { return noon }, slog.New(slog.DiscardHandler))
+	for n := range 20 {
+		c := call(n, "OK")
+		c.Owner.Merchant = fmt.Sprint("mer_", n)
+		l.Keep(c)
+	}
+	w.Write(t.Context())
+	if l.bytes != 0 {
+		t.Errorf("%d bytes are left", l.bytes)
+	}
+}
+
+// TestOneMerchantInAnOutage takes an eighth of what waits, whatever it asks with, and what is too long is not kept.
+func TestOneMerchantInAnOutage(t *testing.T) {
+	t.Parallel()
+	l, s := NewLog(), &storage{err: errors.New("the database is away")}
+	w := writing(l, s)
+	c := call(0, "INTERNAL")
+	c.Asked, c.Method, c.Query, c.Agent, c.Message = nil, "GET", "q="+strings.Repeat("x", MostBody-2), strings.Repeat("a", mostText), strings.Repeat("m", mostText)
+	for range 40 {
+		for range 40 {
+			l.Keep(c)
+		}
+		w.Write(t.Context())
+	}
+	if l.bytes > mostWaiting/8 || l.bytes < mostWaiting/8-mostOfOwner || l.waits[shop] != l.bytes {
+		t.Errorf("%d of %d bytes are one merchant's", l.bytes, mostWaiting)
+	}
+	c.Owner = other
+	l.Keep(c)
+	if len(l.of[other].calls) != 1 {
+		t.Error("there is no room for another's")
+	}
+	c.Query, c.Agent, c.Message = c.Query+"x", c.Agent+"x", c.Message+"x"
+	l.Keep(c)
+	if kept := l.of[other].calls[1]; kept.Query+kept.Agent+kept.Message != "" {
+		t.Errorf("%d bytes of texts are kept", kept.size())
 	}
 }
 
@@ -279,7 +497,7 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%q is the place %v", text, p)
 		}
 	}
-	if _, err := Unpack([]byte("x")); err == nil {
+	if _, _, err := unpack([]byte("x")); err == nil {
 		t.Error("anything is unpacked")
 	}
 }

@@ -9,17 +9,15 @@ import (
 	"time"
 )
 
-// Kept is how long calls are kept.
-const Kept = 7 * 24 * time.Hour
-
-// Range names parts of an owner's log: those whose spans begin in a time, both ends with it, and hold what a filter wants. The last
-// ones are read first.
+// Range names parts of an owner's log: those that hold what a filter wants, whose spans begin since a time, and that stand below one: by
+// span, replica and number. The last ones are read first.
 type Range struct {
 	Filter
 
-	Owner        Owner
-	Since, Until time.Time
-	Most         int
+	Owner Owner
+	Since time.Time
+	Below Part
+	Most  int
 }
 
 // Place is where a page goes on: below the call that ended at a time and has an id.
@@ -52,73 +50,92 @@ type Reader struct {
 
 const (
 	partsAtOnce = 64
-	// mostReads bounds the reads for a page: what is seldom is not in most of a log.
+	// mostOfRead bounds the time that one read goes through: of what is seldom there may be none in all of a log.
+	mostOfRead = 6 * time.Hour
+	// mostReads and mostRead bound what is read for a page: reads, and bytes as they were unpacked.
 	mostReads = 40
+	mostRead  = 32 << 20
 )
 
-// AllParts is more parts than there are in minutes.
-const AllParts = 1 << 20
+// Found is a page of calls, the last first, and where the next one goes on, nowhere at the end. A page may have no calls where there is a next
+// one. Unread counts the parts that could not be read.
+type Found struct {
+	Entries []Entry
+	Next    Place
+	Unread  int
+}
 
-// Page reads calls below a place that a filter wants, the last first, and where the next page goes on. Each call that was there when the
-// first page was read is on one page. A page may have none where there is a next one; the last has no next. Calls that can't be opened,
-// because their key is gone, are left out.
-func (r *Reader) Page(ctx context.Context, of Owner, f Filter, from Place, oldest time.Time, most int) (page []Entry, next Place, err error) {
-	until := from.At.Truncate(Span)
-	for range mostReads {
-		parts, err := r.Parts(ctx, Range{Filter: f, Owner: of, Since: oldest, Until: until, Most: partsAtOnce})
+// Page reads calls below a place that a filter wants. Each call that was there when the first page was read is on one page. It stops where
+// the page is full or enough was read, at the end of a span. Calls that can't be opened, because their key is gone, are left out.
+func (r *Reader) Page(ctx context.Context, of Owner, f Filter, from Place, oldest time.Time, most int) (found Found, err error) {
+	below, read := Part{Span: from.At.Truncate(Span)}, 0
+	if from != (Place{At: below.Span}) { // of its span something is below it
+		below.Span = below.Span.Add(time.Microsecond)
+	}
+	for reads := 1; ; reads++ {
+		since := below.Span.Add(-mostOfRead).Truncate(Span)
+		if since.Before(oldest) {
+			since = oldest
+		}
+		parts, err := r.Parts(ctx, Range{Filter: f, Owner: of, Since: since, Below: below, Most: partsAtOnce})
 		if err != nil {
-			return nil, Place{}, err
+			return Found{}, err
 		}
-		ended := len(parts) < partsAtOnce
-		if !ended { // the last span may be cut
-			last := parts[len(parts)-1].Span
-			if whole := slices.IndexFunc(parts, func(p Part) bool { return p.Span.Equal(last) }); whole > 0 {
-				parts = parts[:whole]
-			} else if parts, err = r.Parts(ctx, Range{Filter: f, Owner: of, Since: last, Until: last, Most: AllParts}); err != nil {
-				return nil, Place{}, err
-			}
-		}
-		var found []Entry
+		enough := func() bool { return len(found.Entries) >= most || read > mostRead || reads >= mostReads }
 		for _, p := range parts {
-			entries, err := r.entries(p)
-			if err != nil {
-				return nil, Place{}, err
+			if p.Span.Before(below.Span.Truncate(Span)) && enough() {
+				return found.until(most, below.Span.Truncate(Span)), nil
 			}
-			found = append(found, slices.DeleteFunc(entries, func(e Entry) bool { return !f.Fits(e) || !from.above(e) })...)
+			bytes, bad := r.entries(p, func(e Entry) {
+				if f.Fits(e) && from.above(e) {
+					found.Entries = append(found.Entries, e)
+				}
+			})
+			if read += bytes; bad != nil {
+				found.Unread++
+			}
+			found.keep(most + 1)
+			below = p
 		}
-		slices.SortFunc(found, Newest)
-		if page = append(page, found...); len(page) > most {
-			last := page[most-1]
-			return page[:most], Place{last.Ended, last.ID}, nil
+		if len(parts) == partsAtOnce {
+			continue
 		}
-		if ended {
-			return page, Place{}, nil
+		if !since.After(oldest) {
+			return found.until(most, time.Time{}), nil
 		}
-		until = parts[len(parts)-1].Span.Add(-Span)
-		next = Place{At: until.Add(Span)} // no id is below ""
-		if len(page) == most {
-			break
+		if enough() {
+			return found.until(most, since), nil
 		}
+		below = Part{Span: since}
 	}
-	return page, next, nil
 }
 
-// All are the calls of parts that fit.
-func (r *Reader) All(parts []Part, fits func(Entry) bool) (found []Entry, err error) {
-	for _, p := range parts {
-		entries, err := r.entries(p)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, slices.DeleteFunc(entries, func(e Entry) bool { return !fits(e) })...)
-	}
-	return found, nil
+// keep leaves the last calls, in order.
+func (f *Found) keep(most int) {
+	slices.SortFunc(f.Entries, Newest)
+	f.Entries = slices.Delete(f.Entries, min(len(f.Entries), most), len(f.Entries))
 }
 
-func (r *Reader) entries(p Part) ([]Entry, error) {
+// until is a page of what was found back to the begin of a span, the zero time for all.
+func (f Found) until(most int, span time.Time) Found {
+	if len(f.Entries) > most {
+		last := f.Entries[most-1]
+		f.Entries, f.Next = f.Entries[:most], Place{last.Ended, last.ID}
+	} else if !span.IsZero() {
+		f.Next = Place{At: span}
+	}
+	return f
+}
+
+// entries gives the calls of a part, and tells how many bytes they have unpacked.
+func (r *Reader) entries(p Part, give func(Entry)) (int, error) {
 	opened, err := r.Open(p.Owner, p.Calls)
 	if err != nil {
-		return nil, nil //nolint:nilerr // its key is gone
+		return 0, nil //nolint:nilerr // its key is gone
 	}
-	return Unpack(opened)
+	entries, bytes, err := unpack(opened)
+	for _, e := range entries {
+		give(e)
+	}
+	return bytes, err
 }

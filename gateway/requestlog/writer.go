@@ -3,16 +3,22 @@ package requestlog
 import (
 	"compress/flate"
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 const (
 	// writeEvery is how long a call is in memory alone: a replica that dies loses no more.
 	writeEvery = time.Second
-	// mostParts is how many parts are written at once.
+	// mostParts and mostBytes bound what is written at once: CockroachDB refuses 16 MiB.
 	mostParts = 200
+	mostBytes = 4 << 20
+	// mostWrite bounds a write: a database that does not answer is away.
+	mostWrite = 5 * time.Second
 	// lastWrite bounds the write of what is left when a replica ends.
 	lastWrite = 3 * time.Second
 )
@@ -21,13 +27,17 @@ const (
 type Part struct {
 	Owner   Owner
 	Span    time.Time // its begin
-	Number  int64     // of this replica's parts
+	Number  int64     // of the replica's parts
+	Replica uuid.UUID // where it was read
 	Terms   string
 	Dropped int    // calls of the owner that were not kept
 	Calls   []byte // packed and sealed
 
-	bytes int // as they came
+	calls, bytes int // as they came
 }
+
+// ErrRefused says that the database is there and takes none of some parts: it never will.
+var ErrRefused = errors.New("requestlog: refused")
 
 // Writer writes a log.
 type Writer struct {
@@ -71,24 +81,55 @@ func (w *Writer) end(ctx context.Context) {
 }
 
 // Write writes all that was kept since the last time. What can't be written is tried again the next time: it counts as waiting, so that
-// newer calls are dropped where there is too much.
+// newer calls are dropped where there is too much. A part that the database refuses is lost.
 func (w *Writer) Write(ctx context.Context) {
+	stuck := len(w.waiting) > 0
 	for of, k := range w.log.take() {
+		if stuck && len(k.calls) == 0 { // a count alone waits without a part of its own
+			w.log.lose(of, 0, k.dropped)
+			continue
+		}
 		w.pack(of, k)
 	}
 	for len(w.waiting) > 0 {
-		some := w.waiting[:min(len(w.waiting), mostParts)]
-		if err := w.add(ctx, some); err != nil {
-			w.said.WarnContext(ctx, "the log of requests can't be written", "waiting", len(w.waiting), "error", err)
+		some := w.batch()
+		err := w.addSome(ctx, some)
+		if errors.Is(err, ErrRefused) && len(some) > 1 { // which of them?
+			some = some[:1]
+			err = w.addSome(ctx, some)
+		}
+		refused := errors.Is(err, ErrRefused)
+		if err != nil {
+			w.said.WarnContext(ctx, "the log of requests can't be written", "waiting", len(w.waiting), "lost", refused, "error", err)
+		}
+		if err != nil && !refused {
 			return
 		}
-		written := 0
 		for _, p := range some {
-			written += p.bytes
+			w.log.free(p.Owner, p.bytes)
+			if refused {
+				w.log.lose(p.Owner, p.calls, p.Dropped)
+			}
 		}
-		w.log.free(written)
 		w.waiting = slices.Delete(w.waiting, 0, len(some))
 	}
+}
+
+// batch are the parts that are written next.
+func (w *Writer) batch() []Part {
+	bytes := 0
+	for i, p := range w.waiting {
+		if bytes += len(p.Calls) + len(p.Terms); i == mostParts || i > 0 && bytes > mostBytes {
+			return w.waiting[:i]
+		}
+	}
+	return w.waiting
+}
+
+func (w *Writer) addSome(ctx context.Context, some []Part) error {
+	ctx, cancel := context.WithTimeout(ctx, mostWrite)
+	defer cancel()
+	return w.add(ctx, some)
 }
 
 // pack makes parts of what was kept of an owner, one for each span.
@@ -102,10 +143,6 @@ func (w *Writer) pack(of Owner, k *kept) {
 		sizes[span] += k.calls[i].size()
 	}
 	if len(spans) == 0 {
-		if len(w.waiting) > 0 { // a count alone waits without a part of its own
-			w.log.lose(of, 0, k.dropped)
-			return
-		}
 		spans[w.now().UTC().Truncate(Span)] = nil
 	}
 	dropped := k.dropped
@@ -116,14 +153,14 @@ func (w *Writer) pack(of Owner, k *kept) {
 		}
 		if err != nil {
 			w.said.Warn("requests can't be sealed, so they are not kept", "requests", len(entries), "error", err)
-			w.log.free(sizes[span])
+			w.log.free(of, sizes[span])
 			w.log.lose(of, len(entries), dropped)
 			dropped = 0
 			continue
 		}
 		w.parts++
 		w.waiting = append(w.waiting, Part{
-			Owner: of, Span: span, Number: w.parts, Terms: terms(entries), Dropped: dropped, Calls: packed, bytes: sizes[span],
+			Owner: of, Span: span, Number: w.parts, Terms: terms(entries), Dropped: dropped, Calls: packed, calls: len(entries), bytes: sizes[span],
 		})
 		dropped = 0
 	}

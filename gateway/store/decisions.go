@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -74,15 +75,13 @@ func (s *Store) CountDecisions(ctx context.Context, since, before time.Time, add
 }
 
 // ForgetDecisions removes the log before a time, that of requests, and the records of merchants
-// that were replaced before it.
+// that were replaced before it, each also where another can't be removed.
 func (s *Store) ForgetDecisions(ctx context.Context, before time.Time) error {
-	if err := s.queries.ForgetDecisions(ctx, dbsqlc.ForgetDecisionsParams{Shards: allShards(), Before: micro(before)}); err != nil {
-		return wrap("forget decisions", err)
-	}
-	if err := s.forgetRequests(ctx, before); err != nil {
-		return err
-	}
-	return wrap("forget merchant records", s.queries.ForgetMerchantRecords(ctx, micro(before)))
+	return errors.Join(
+		wrap("forget decisions", s.queries.ForgetDecisions(ctx, dbsqlc.ForgetDecisionsParams{Shards: allShards(), Before: micro(before)})),
+		s.forgetRequests(ctx, before),
+		wrap("forget merchant records", s.queries.ForgetMerchantRecords(ctx, micro(before))),
+	)
 }
 
 // MerchantRecord reads a merchant's record as it was at a version that was replaced, or

@@ -19,6 +19,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/database"
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/requestlog"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
@@ -76,6 +77,12 @@ var filled = map[string]string{
 		SELECT '` + plansAccount.String() + `', n::TEXT, n::TEXT, 10000 + n % 100, 'IDR', r.at, TRUE, FALSE, repeat('x', 100), r.at,
 			CASE n % 100 WHEN 0 THEN 'new' WHEN 1 THEN 'unmatched' ELSE 'paid' END, CASE WHEN n % 100 > 1 THEN lpad(n::TEXT, 32, '0')::UUID END, '', ''
 		FROM (SELECT n, TIMESTAMPTZ '2026-06-01' - ($1 - n) * INTERVAL '1 second' AS at FROM generate_series(1, $1::INT8) AS n) AS r`,
+	// One in ten is a merchant's who asks every ten seconds, and of one in a thousand calls were dropped.
+	"request_log": `INSERT INTO request_log (merchant_id, mode, span, replica_id, part, shard, terms, dropped, calls)
+		SELECT 'mer_' || CASE WHEN n % 10 = 0 THEN 0 ELSE n % 1000 END, 'live', TIMESTAMPTZ '2026-06-01' - ($1 - n) * INTERVAL '1 second',
+			'00000000-0000-0000-0000-000000000007', n, n % 16, E'\n/payments/create\nOK\nsucceeded\n' || CASE WHEN n % 100 = 0 THEN E'RATE_LIMITED\nfailed\n' ELSE '' END,
+			CASE WHEN n % 1000 = 0 THEN 7 ELSE 0 END, repeat('x', 1000)::BYTEA
+		FROM generate_series(1, $1::INT8) AS n`,
 	// One in ten is due.
 	"mails": `INSERT INTO mails (mail_id, merchant_id, mode, movement_id, recipient, subject, body, state, created_at, due_bucket, due_at)
 		SELECT gen_random_uuid(), 'mer_0', 'live', gen_random_uuid(), 'p@example.com', 'Receipt', repeat('x', 300),
@@ -133,6 +140,9 @@ func planned() []struct {
 	paidOut := movement.Movement{Key: movement.Key{Owner: busy}, Provider: "provider", ConnectionAccount: "account", Amount: 10_004}
 	paidOut.CreatedAt = hour.Add(paidOut.CreatedAt.Sub(paidOut.OthersLike().Since))
 	after.After = movement.Movement{CreatedAt: hour, ID: movement.NewID()}
+	calls := requestlog.Range{Owner: requestlog.Owner{Merchant: busy.MerchantID, Mode: busy.Mode}, Since: hour, Below: requestlog.Part{Span: plansEnd}, Most: 100}
+	refused := calls
+	refused.Code = "RATE_LIMITED"
 	account := movement.Statement{Account: plansAccount, MerchantID: busy.MerchantID, Mode: busy.Mode, Provider: "provider"}
 	of, made := movement.ID(uuid.MustParse(fmt.Sprintf("%032d", *planRows))), []movement.HistoryEntry{{At: hour}, {At: plansEnd}}
 	return []struct {
@@ -252,6 +262,19 @@ func planned() []struct {
 		{"due statements", 1100, 1300, counted(func(ctx context.Context, s *Store) ([]movement.Statement, error) {
 			return s.DueStatements(ctx, buckets, time.Time{}, plansEnd, 64)
 		})},
+		{"a page of a merchant's calls", 101, 200, counted(func(ctx context.Context, s *Store) ([]requestlog.Part, error) {
+			return s.Requests(ctx, calls)
+		})},
+		{"calls with a seldom answer, in an hour", 400, 500, counted(func(ctx context.Context, s *Store) ([]requestlog.Part, error) {
+			return s.Requests(ctx, refused)
+		})},
+		{"who has calls, in a minute", 70, 200, counted(func(ctx context.Context, s *Store) ([]requestlog.Owner, error) {
+			return s.RequestOwners(ctx, plansEnd.Add(-time.Minute), plansEnd)
+		})},
+		{"how many calls were not kept, in an hour", 10, 30, func(ctx context.Context, s *Store) (int, error) {
+			n, err := s.RequestsDropped(ctx, calls.Owner, hour)
+			return int(n), err
+		}},
 		{"due mails", 1200, 1500, counted(func(ctx context.Context, s *Store) ([]movement.QueuedMail, error) {
 			return s.DueMails(ctx, buckets, time.Time{}, plansEnd, 64)
 		})},

@@ -2,9 +2,11 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/seed-f006e74d/gerbang/gateway/requestlog"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
@@ -18,7 +20,11 @@ func spanShard(span time.Time) int32 {
 	return int32(span.Unix() / int64(requestlog.Span/time.Second) % decisionShards)
 }
 
-// AddRequests keeps parts of a replica's log of requests. One that is there already stays.
+// refused are the codes with which a database that is there takes no statement, however often: of what is in it, and of its size.
+var refused = []string{"22", "54", "08P01"}
+
+// AddRequests keeps parts of a replica's log of requests, all or none. One that is there already stays. [requestlog.ErrRefused] says that the
+// database never takes them.
 func (s *Store) AddRequests(ctx context.Context, replica uuid.UUID, parts []requestlog.Part) error {
 	p := dbsqlc.InsertRequestsParams{ReplicaID: replica}
 	for _, part := range parts {
@@ -26,36 +32,40 @@ func (s *Store) AddRequests(ctx context.Context, replica uuid.UUID, parts []requ
 		p.Parts, p.Shards, p.Terms = append(p.Parts, part.Number), append(p.Shards, spanShard(part.Span)), append(p.Terms, part.Terms)
 		p.Dropped, p.Calls = append(p.Dropped, int32(part.Dropped)), append(p.Calls, part.Calls) //nolint:gosec // of a second
 	}
-	return wrap("add requests", s.queries.InsertRequests(ctx, p))
+	err := s.queries.InsertRequests(ctx, p)
+	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok && hasClass(pgErr, refused) {
+		err = errors.Join(requestlog.ErrRefused, err)
+	}
+	return wrap("add requests", err)
 }
 
 // Requests reads parts of a merchant's log that may hold what is looked for, the last first.
 func (s *Store) Requests(ctx context.Context, r requestlog.Range) ([]requestlog.Part, error) {
 	rows, err := s.queries.RequestsOf(ctx, dbsqlc.RequestsOfParams{
-		MerchantID: r.Owner.Merchant, Mode: r.Owner.Mode, Since: micro(r.Since), Until: micro(r.Until), Operation: requestlog.Term(r.Operation),
-		Code: requestlog.Term(r.Code), State: requestlog.Term(r.State), Most: int32(r.Most), //nolint:gosec // a page
+		MerchantID: r.Owner.Merchant, Mode: r.Owner.Mode, Since: micro(r.Since), BelowSpan: micro(r.Below.Span), BelowReplica: r.Below.Replica, BelowPart: r.Below.Number,
+		Operation: requestlog.Term(r.Operation), Code: requestlog.Term(r.Code), State: requestlog.Term(r.State), Most: int32(r.Most), //nolint:gosec // a page
 	})
 	if err != nil {
 		return nil, wrap("requests", err)
 	}
 	parts := make([]requestlog.Part, len(rows))
 	for i, row := range rows {
-		parts[i] = requestlog.Part{Owner: r.Owner, Span: row.Span.UTC(), Calls: row.Calls}
+		parts[i] = requestlog.Part{Owner: r.Owner, Span: row.Span.UTC(), Replica: row.ReplicaID, Number: row.Part, Calls: row.Calls}
 	}
 	return parts, nil
 }
 
-// RequestsBetween reads the parts of all merchants' logs whose spans begin in a time.
-func (s *Store) RequestsBetween(ctx context.Context, since, until time.Time) ([]requestlog.Part, error) {
-	rows, err := s.queries.RequestsBetween(ctx, dbsqlc.RequestsBetweenParams{Shards: allShards(), Since: micro(since), Until: micro(until)})
+// RequestOwners are those in whose logs spans begin in a time.
+func (s *Store) RequestOwners(ctx context.Context, since, until time.Time) ([]requestlog.Owner, error) {
+	rows, err := s.queries.RequestOwners(ctx, dbsqlc.RequestOwnersParams{Shards: allShards(), Since: micro(since), Until: micro(until)})
 	if err != nil {
-		return nil, wrap("requests between", err)
+		return nil, wrap("request owners", err)
 	}
-	parts := make([]requestlog.Part, len(rows))
+	owners := make([]requestlog.Owner, len(rows))
 	for i, row := range rows {
-		parts[i] = requestlog.Part{Owner: requestlog.Owner{Merchant: row.MerchantID, Mode: row.Mode}, Calls: row.Calls}
+		owners[i] = requestlog.Owner{Merchant: row.MerchantID, Mode: row.Mode}
 	}
-	return parts, nil
+	return owners, nil
 }
 
 // RequestsDropped counts a merchant's calls since a time that were not kept.

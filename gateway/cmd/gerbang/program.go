@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"runtime/debug"
 	"strings"
 	"text/tabwriter"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/lmittmann/tint"
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/mask"
 )
 
 // program is the surroundings of a command. Its result goes to out, everything else
@@ -74,7 +76,7 @@ func (p *program) requestLogger() (log *slog.Logger, flush func()) {
 	return batched.logger(), lines.flush
 }
 
-// show prints a value as JSON with --json, and else as rows of a table.
+// show prints a value as JSON with --json, and else as rows of a table, without what would steer a terminal.
 func (p *program) show(value any, rows ...[]string) error {
 	if p.json {
 		encoder := json.NewEncoder(p.out)
@@ -85,7 +87,7 @@ func (p *program) show(value any, rows ...[]string) error {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
-		if _, err := fmt.Fprintln(table, strings.Join(row, "\t")); err != nil {
+		if _, err := fmt.Fprintln(table, mask.Clean(strings.Join(row, "\t"), math.MaxInt)); err != nil {
 			return err
 		}
 	}

@@ -25,6 +25,9 @@ func (c *requestList) Run(ctx context.Context, p *program, admin *adminapi.Clien
 	if log.NotKept > 0 {
 		rows = append(rows, []string{strconv.FormatInt(log.NotKept, 10) + " calls of the last hour were not kept"})
 	}
+	if log.Unread > 0 {
+		rows = append(rows, []string{strconv.Itoa(log.Unread) + " parts of the log can't be read"})
+	}
 	if log.Next != "" {
 		rows = append(rows, []string{"more with --after " + log.Next})
 	}

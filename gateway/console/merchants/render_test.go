@@ -48,7 +48,6 @@ var answers = []struct {
 	{`POST /admin/merchants/[^/]+/callbacks/verify`, adminapi.VerifiedCallback{}},
 	{`GET /admin/merchants/[^/]+/requests`, adminapi.Requests{}},
 	{`GET /admin/merchants/[^/]+/request-log`, adminapi.RequestLog{}},
-	{`GET /admin/merchants/[^/]+/request-log/[^/]+`, adminapi.LoggedRequest{}},
 	{`GET /admin/merchants/[^/]+/find`, adminapi.FindResult{}},
 	{`GET /admin/merchants/[^/]+/movements`, adminapi.MovementList{}},
 	{`GET /admin/merchants/[^/]+/callback-figures`, adminapi.Figures{}},

@@ -1,8 +1,6 @@
 package merchants
 
 import (
-	"errors"
-	"net/http"
 	"strings"
 	"time"
 
@@ -92,15 +90,10 @@ func (c *Console) request(r *room) error {
 		return err
 	}
 	shown := map[string]any{"Room": r, "Decision": found.Decision, "Refused": false, "Made": found.Movements, "Movements": r.Path("/movements/")}
-	logged, err := adminapi.ShowLoggedRequest.Call(ctx, r.admin, adminapi.LoggedRequestID{Merchant: r.id(), Mode: string(r.Mode), Request: id})
-	failure, refused := errors.AsType[*adminapi.Failure](err)
-	switch {
-	case err == nil:
+	if logged := found.Request; logged != nil {
 		shown["Call"], shown["Asked"], shown["Answered"] = logged, page.Pretty(logged.Asked), page.Pretty(logged.Answered)
-		shown["Moment"], shown["Support"] = page.Moment(logged.At, c.config.Location), page.Support(r.id(), logged, c.config.Location)
-	case !refused || failure.Status != http.StatusNotFound:
-		return err
-	case found.Decision == nil:
+		shown["Moment"], shown["Support"] = page.Moment(logged.At, c.config.Location), page.Support(r.id(), *logged, c.config.Location)
+	} else if found.Decision == nil {
 		return tenants.ErrNotFound
 	}
 	if d := found.Decision; d != nil {

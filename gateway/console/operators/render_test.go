@@ -72,7 +72,6 @@ var answers = []struct {
 	{`POST /admin/movements/[^/]+/refund`, adminapi.Refunded{}},
 	{`GET /admin/waiting`, adminapi.Waiting{}},
 	{`GET /admin/merchants/[^/]+/request-log`, adminapi.RequestLog{}},
-	{`GET /admin/merchants/[^/]+/request-log/[^/]+`, adminapi.LoggedRequest{}},
 	{`GET /admin/merchants/[^/]+/find`, adminapi.FindResult{}},
 	{`GET /admin/traffic`, adminapi.Traffic{}},
 	{`POST /admin/plugin-approvals/[^/]+/confirm`, adminapi.PluginApproval{}},
@@ -160,6 +159,10 @@ func (a admin) RoundTrip(r *http.Request) (*http.Response, error) {
 				v.Data = &adminapi.Impact{}
 			}
 			return a.answer(v)
+		case *adminapi.FindResult:
+			if v.Request == nil { // a page of a call has one, or does not exist
+				v.Request = &adminapi.LoggedRequest{}
+			}
 		case *adminapi.Waiting:
 			if !a.empty {
 				v.Overrides[0].Override.Operator, v.Adjustments[0].RequestedBy = visits, visits

@@ -22,16 +22,16 @@ func (c *Console) requests(r *room) error {
 // request shows one of a merchant's calls.
 func (c *Console) request(r *room) error {
 	merchant, mode := r.named("merchant"), cmp.Or(r.Form("mode"), string(tenants.Live))
-	logged, err := adminapi.ShowLoggedRequest.Call(r.Request.Context(), r.admin, adminapi.LoggedRequestID{Merchant: merchant, Mode: mode, Request: r.named("request")})
+	found, err := adminapi.FindOf.Call(r.Request.Context(), r.admin, adminapi.SearchOf{Merchant: merchant, Mode: mode, ID: r.named("request")})
 	if err != nil {
 		return err
 	}
-	found, err := adminapi.FindOf.Call(r.Request.Context(), r.admin, adminapi.SearchOf{Merchant: merchant, Mode: mode, ID: logged.RequestID})
-	if err != nil {
-		return err
+	logged := found.Request
+	if logged == nil {
+		return tenants.ErrNotFound
 	}
 	return r.Show("request.html", r.T("Request"), map[string]any{
 		"Merchant": merchant, "Back": merchantPath(merchant, "/requests") + "?mode=" + url.QueryEscape(mode), "Call": logged, "Made": found.Movements, "Movements": "/movements/",
-		"Asked": page.Pretty(logged.Asked), "Answered": page.Pretty(logged.Answered), "Moment": page.Moment(logged.At, c.config.Location), "Support": page.Support(merchant, logged, c.config.Location),
+		"Asked": page.Pretty(logged.Asked), "Answered": page.Pretty(logged.Answered), "Moment": page.Moment(logged.At, c.config.Location), "Support": page.Support(merchant, *logged, c.config.Location),
 	})
 }

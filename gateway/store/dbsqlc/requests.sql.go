@@ -67,33 +67,32 @@ func (q *Queries) InsertRequests(ctx context.Context, arg InsertRequestsParams) 
 	return err
 }
 
-const requestsBetween = `-- name: RequestsBetween :many
-SELECT merchant_id, mode, calls FROM request_log WHERE shard = ANY($1::INT4[]) AND span >= $2 AND span <= $3
+const requestOwners = `-- name: RequestOwners :many
+SELECT DISTINCT merchant_id, mode FROM request_log WHERE shard = ANY($1::INT4[]) AND span >= $2 AND span <= $3
 `
 
-type RequestsBetweenParams struct {
+type RequestOwnersParams struct {
 	Shards []int32
 	Since  time.Time
 	Until  time.Time
 }
 
-type RequestsBetweenRow struct {
+type RequestOwnersRow struct {
 	MerchantID string
 	Mode       string
-	Calls      []byte
 }
 
-// The parts of all merchants' logs.
-func (q *Queries) RequestsBetween(ctx context.Context, arg RequestsBetweenParams) ([]RequestsBetweenRow, error) {
-	rows, err := q.db.Query(ctx, requestsBetween, arg.Shards, arg.Since, arg.Until)
+// Who has calls in a time, by keys alone.
+func (q *Queries) RequestOwners(ctx context.Context, arg RequestOwnersParams) ([]RequestOwnersRow, error) {
+	rows, err := q.db.Query(ctx, requestOwners, arg.Shards, arg.Since, arg.Until)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []RequestsBetweenRow
+	var items []RequestOwnersRow
 	for rows.Next() {
-		var i RequestsBetweenRow
-		if err := rows.Scan(&i.MerchantID, &i.Mode, &i.Calls); err != nil {
+		var i RequestOwnersRow
+		if err := rows.Scan(&i.MerchantID, &i.Mode); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -105,7 +104,7 @@ func (q *Queries) RequestsBetween(ctx context.Context, arg RequestsBetweenParams
 }
 
 const requestsDropped = `-- name: RequestsDropped :one
-SELECT COALESCE(sum(dropped), 0)::INT8 FROM request_log WHERE merchant_id = $1 AND mode = $2 AND span >= $3
+SELECT COALESCE(sum(dropped), 0)::INT8 FROM request_log WHERE merchant_id = $1 AND mode = $2 AND span >= $3 AND dropped > 0
 `
 
 type RequestsDroppedParams struct {
@@ -114,6 +113,7 @@ type RequestsDroppedParams struct {
 	Since      time.Time
 }
 
+// The index has parts with a count alone, which are few.
 func (q *Queries) RequestsDropped(ctx context.Context, arg RequestsDroppedParams) (int64, error) {
 	row := q.db.QueryRow(ctx, requestsDropped, arg.MerchantID, arg.Mode, arg.Since)
 	var column_1 int64
@@ -122,36 +122,43 @@ func (q *Queries) RequestsDropped(ctx context.Context, arg RequestsDroppedParams
 }
 
 const requestsOf = `-- name: RequestsOf :many
-SELECT span, calls FROM request_log
+SELECT span, replica_id, part, calls FROM request_log
 WHERE merchant_id = $1 AND mode = $2 AND span >= $3 AND span <= $4
-    AND strpos(terms, $5::TEXT) > 0 AND strpos(terms, $6::TEXT) > 0 AND strpos(terms, $7::TEXT) > 0
+    AND (span, replica_id, part) < ($4, $5::UUID, $6::INT8)
+    AND strpos(terms, $7::TEXT) > 0 AND strpos(terms, $8::TEXT) > 0 AND strpos(terms, $9::TEXT) > 0
 ORDER BY span DESC, replica_id DESC, part DESC
-LIMIT $8
+LIMIT $10
 `
 
 type RequestsOfParams struct {
-	MerchantID string
-	Mode       string
-	Since      time.Time
-	Until      time.Time
-	Operation  string
-	Code       string
-	State      string
-	Most       int32
+	MerchantID   string
+	Mode         string
+	Since        time.Time
+	BelowSpan    time.Time
+	BelowReplica uuid.UUID
+	BelowPart    int64
+	Operation    string
+	Code         string
+	State        string
+	Most         int32
 }
 
 type RequestsOfRow struct {
-	Span  time.Time
-	Calls []byte
+	Span      time.Time
+	ReplicaID uuid.UUID
+	Part      int64
+	Calls     []byte
 }
 
-// The last parts of a merchant's log that hold what is looked for.
+// The last parts of a merchant's log that hold what is looked for, below one.
 func (q *Queries) RequestsOf(ctx context.Context, arg RequestsOfParams) ([]RequestsOfRow, error) {
 	rows, err := q.db.Query(ctx, requestsOf,
 		arg.MerchantID,
 		arg.Mode,
 		arg.Since,
-		arg.Until,
+		arg.BelowSpan,
+		arg.BelowReplica,
+		arg.BelowPart,
 		arg.Operation,
 		arg.Code,
 		arg.State,
@@ -164,7 +171,12 @@ func (q *Queries) RequestsOf(ctx context.Context, arg RequestsOfParams) ([]Reque
 	var items []RequestsOfRow
 	for rows.Next() {
 		var i RequestsOfRow
-		if err := rows.Scan(&i.Span, &i.Calls); err != nil {
+		if err := rows.Scan(
+			&i.Span,
+			&i.ReplicaID,
+			&i.Part,
+			&i.Calls,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -5,19 +5,21 @@ SELECT unnest(@merchants::TEXT[]), unnest(@modes::TEXT[]), unnest(@spans::TIMEST
 ON CONFLICT (merchant_id, mode, span, replica_id, part) DO NOTHING;
 
 -- name: RequestsOf :many
--- The last parts of a merchant's log that hold what is looked for.
-SELECT span, calls FROM request_log
-WHERE merchant_id = @merchant_id AND mode = @mode AND span >= @since AND span <= @until
+-- The last parts of a merchant's log that hold what is looked for, below one.
+SELECT span, replica_id, part, calls FROM request_log
+WHERE merchant_id = @merchant_id AND mode = @mode AND span >= @since AND span <= @below_span
+    AND (span, replica_id, part) < (@below_span, @below_replica::UUID, @below_part::INT8)
     AND strpos(terms, @operation::TEXT) > 0 AND strpos(terms, @code::TEXT) > 0 AND strpos(terms, @state::TEXT) > 0
 ORDER BY span DESC, replica_id DESC, part DESC
 LIMIT @most;
 
--- name: RequestsBetween :many
--- The parts of all merchants' logs.
-SELECT merchant_id, mode, calls FROM request_log WHERE shard = ANY(@shards::INT4[]) AND span >= @since AND span <= @until;
+-- name: RequestOwners :many
+-- Who has calls in a time, by keys alone.
+SELECT DISTINCT merchant_id, mode FROM request_log WHERE shard = ANY(@shards::INT4[]) AND span >= @since AND span <= @until;
 
 -- name: RequestsDropped :one
-SELECT COALESCE(sum(dropped), 0)::INT8 FROM request_log WHERE merchant_id = @merchant_id AND mode = @mode AND span >= @since;
+-- The index has parts with a count alone, which are few.
+SELECT COALESCE(sum(dropped), 0)::INT8 FROM request_log WHERE merchant_id = @merchant_id AND mode = @mode AND span >= @since AND dropped > 0;
 
 -- name: ForgetRequests :execrows
 DELETE FROM request_log WHERE (merchant_id, mode, span, replica_id, part) IN (
