@@ -33,6 +33,7 @@ const schemas = 1000
 // there is none; its cause is for the log.
 func (s *Store) Probe(ctx context.Context, replica uuid.UUID, now time.Time) (problem string, cause error) {
 	problem, cause = s.probe(ctx, replica, now)
+	s.problem.Store(&problem)
 	switch told := cause == nil || hasCode(cause, readOnly) || unable(cause); {
 	case problem == "":
 		s.unfit.Store(nil)
@@ -40,6 +41,15 @@ func (s *Store) Probe(ctx context.Context, replica uuid.UUID, now time.Time) (pr
 		s.unfit.Store(new(fmt.Errorf("the database %s", problem)))
 	}
 	return problem, cause
+}
+
+// Problem is that of the last [Store.Probe], also where the database did not answer; ""
+// where there was none.
+func (s *Store) Problem() string {
+	if problem := s.problem.Load(); problem != nil {
+		return *problem
+	}
+	return ""
 }
 
 // Unfit is why nothing that moves money can be written, as the last [Store.Probe] had it
@@ -86,6 +96,7 @@ func (s *Store) Schema(ctx context.Context) (problem string, cause error) {
 	case err != nil:
 		return "does not answer", err
 	}
+	s.schema.Store(version)
 	return knows(version), nil
 }
 
