@@ -21,7 +21,7 @@ import (
 // wireSignIn makes what people sign in with. Mailed wakes the outbox; it is nil where no
 // mails are sent.
 func (a *App) wireSignIn(vault *tenants.Vault, mailed func()) (err error) {
-	if a.SignIn, err = signin.New(a.store, vault, limit.NewFailures(), a.clock.Now, a.log); err == nil {
+	if a.SignIn, err = signin.New(a.store, vault, a.metrics.CountFailures(limit.NewFailures()), a.clock.Now, a.log); err == nil {
 		a.SignIn.Post(signin.Post{Merchants: a.config.MerchantsConsoleURL, Operators: a.config.OperatorsConsoleURL, Mailed: mailed})
 		a.directory.NoteRefusals(a.SignIn.KeyRefused)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
@@ -103,9 +104,13 @@ func New(config Config, deps Dependencies) (*Console, error) {
 		return nil, err
 	}
 	offer()
-	if err := deps.Metrics.watch(deps.Plugins, &exceptionCollector{list: deps.Exceptions, now: deps.Now, log: deps.Log}, deps.Clock,
-		&policyCollector{following: deps.Following, version: func() string { return string(deps.Policy().Version()) }, now: deps.Now}); err != nil {
-		return nil, fmt.Errorf("console: %w", err)
+	for _, of := range []prometheus.Collector{
+		pluginCollector{deps.Plugins}, clockCollector{deps.Clock}, stateCollector{c}, c.readings(),
+		&policyCollector{following: deps.Following, version: func() string { return string(deps.Policy().Version()) }, now: deps.Now},
+	} {
+		if err := deps.Metrics.registry.Register(of); err != nil {
+			return nil, fmt.Errorf("console: %w", err)
+		}
 	}
 	c.routes()
 	return c, nil
