@@ -104,16 +104,22 @@ func New(config Config, deps Dependencies) (*Console, error) {
 		return nil, err
 	}
 	offer()
-	for _, of := range []prometheus.Collector{
-		pluginCollector{deps.Plugins}, clockCollector{deps.Clock}, stateCollector{c}, c.readings(),
-		&policyCollector{following: deps.Following, version: func() string { return string(deps.Policy().Version()) }, now: deps.Now},
-	} {
-		if err := deps.Metrics.registry.Register(of); err != nil {
-			return nil, fmt.Errorf("console: %w", err)
-		}
+	if err := c.watch(); err != nil {
+		return nil, fmt.Errorf("console: %w", err)
 	}
 	c.routes()
 	return c, nil
+}
+
+// watch adds to the metrics what is asked at each scrape.
+func (c *Console) watch() error {
+	policies := &policyCollector{following: c.deps.Following, version: func() string { return string(c.deps.Policy().Version()) }, now: c.deps.Now}
+	for _, of := range []prometheus.Collector{pluginCollector{c.deps.Plugins}, clockCollector{c.deps.Clock}, stateCollector{c}, c.readings(), policies} {
+		if err := c.deps.Metrics.registry.Register(of); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Prepare makes what the console knows of the providers from the moment on in which use
