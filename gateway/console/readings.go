@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -49,13 +50,8 @@ type known struct {
 	metrics []prometheus.Metric
 }
 
-// newReadings makes the collector. What was never read is as old as the collector.
 func newReadings(all []reading, descs []*prometheus.Desc, now func() time.Time, log *slog.Logger) *readings {
-	r := &readings{all: all, descs: append(descs, readingAge), now: now, log: log, known: map[string]known{}}
-	for _, one := range all {
-		r.known[one.name] = known{at: now()}
-	}
-	return r
+	return &readings{all: all, descs: append(slices.Clone(descs), readingAge), now: now, log: log, known: map[string]known{}}
 }
 
 // Describe implements prometheus.Collector.
@@ -88,7 +84,11 @@ func (r *readings) refresh() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.now()
-	if !r.begun.IsZero() && now.Sub(r.begun) < readEvery {
+	if r.begun.IsZero() {
+		for _, one := range r.all { // what was never read is as old as the first scrape
+			r.known[one.name] = known{at: now}
+		}
+	} else if now.Sub(r.begun) < readEvery {
 		return r.ended
 	}
 	if r.ended != nil {
