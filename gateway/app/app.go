@@ -205,6 +205,7 @@ func (a *App) wire(ctx context.Context) error {
 	}
 	a.metrics.WatchDecisions(a.decided.Dropped)
 	a.metrics.WatchRequests(a.requests.Dropped)
+	a.metrics.WatchQuotas(func(percent int) int { return a.quotas.Near(a.clock.Now(), percent) })
 	a.operations = catalog.New(snapshot)
 	a.wireMoney(vault, mailed)
 	a.poller = lifecycle.NewPoller(a.store, a.lifecycle, a.leases(pollQueue, replica), a.log)
@@ -249,7 +250,7 @@ func (a *App) wire(ctx context.Context) error {
 func (a *App) wireMoney(vault *tenants.Vault, mailed func()) {
 	a.lifecycle = lifecycle.New(lifecycle.Dependencies{
 		Store: a.store, Providers: a.host, Accounts: a.directory, Vault: vault, Catalog: a.operations, Names: a.names,
-		ForeignNotified: a.metrics.ObserveForeign, CallbackCommitted: func() { a.dispatcher.Wake() }, MailCommitted: mailed,
+		ForeignNotified: a.metrics.ObserveForeign, CallbackCommitted: func() { a.dispatcher.Wake() }, MailCommitted: mailed, Moved: a.metrics.ObserveMoved,
 		ClockFault: a.clock.Fault, Recovering: a.recovery.Fault, Unfit: a.store.Unfit, Restored: a.recovery.Restored, Now: a.clock.Now, Log: a.log,
 		PassedOver: a.config.passedOver, Simulators: a.simulators(),
 	})

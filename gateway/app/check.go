@@ -151,8 +151,8 @@ func (c *checking) database(ctx context.Context) {
 func (c *checking) schema(ctx context.Context, s *store.Store) {
 	const what = "schema"
 	problem, err := s.Schema(ctx)
-	version, more := s.SchemaVersion(ctx)
-	switch err = errors.Join(err, more); {
+	version := s.SchemaVersion()
+	switch {
 	case err != nil:
 		c.tell(what, Fault, "%v", err)
 	case problem == "":

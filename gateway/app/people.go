@@ -26,7 +26,7 @@ func (a *App) wireSignIn(vault *tenants.Vault, mailed func()) (err error) {
 		links.Operators = a.config.OperatorsConsoleURL
 	}
 	a.SignIn, err = signin.New(signin.Dependencies{
-		Store: a.store, Vault: vault, Failures: limit.NewFailures(), Asks: limit.NewFailures(), Links: links, Mailed: mailed, Now: a.clock.Now, Log: a.log,
+		Store: a.store, Vault: vault, Failures: a.metrics.CountFailures(limit.NewFailures()), Asks: limit.NewFailures(), Links: links, Mailed: mailed, Now: a.clock.Now, Log: a.log,
 	})
 	if err == nil {
 		a.directory.NoteRefusals(a.SignIn.KeyRefused)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
@@ -103,12 +104,22 @@ func New(config Config, deps Dependencies) (*Console, error) {
 		return nil, err
 	}
 	offer()
-	if err := deps.Metrics.watch(deps.Plugins, &exceptionCollector{list: deps.Exceptions, now: deps.Now, log: deps.Log}, deps.Clock,
-		&policyCollector{following: deps.Following, version: func() string { return string(deps.Policy().Version()) }, now: deps.Now}); err != nil {
+	if err := c.watch(); err != nil {
 		return nil, fmt.Errorf("console: %w", err)
 	}
 	c.routes()
 	return c, nil
+}
+
+// watch adds to the metrics what is asked at each scrape.
+func (c *Console) watch() error {
+	policies := &policyCollector{following: c.deps.Following, version: func() string { return string(c.deps.Policy().Version()) }, now: c.deps.Now}
+	for _, of := range []prometheus.Collector{pluginCollector{c.deps.Plugins}, clockCollector{c.deps.Clock}, stateCollector{c}, c.readings(), policies} {
+		if err := c.deps.Metrics.registry.Register(of); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Prepare makes what the console knows of the providers from the moment on in which use

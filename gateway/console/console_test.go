@@ -17,6 +17,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
+	"github.com/seed-f006e74d/gerbang/gateway/limit"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -327,11 +330,31 @@ func TestMetrics(t *testing.T) {
 	w.metrics.Observe("/payments/create", "OK", 30*time.Millisecond)
 	w.metrics.Observe("/payments/create", "AUTH_FAILED", time.Millisecond)
 	w.metrics.ObserveCall(host.Observation{Provider: "bank", Mode: "live", Operation: "/bank/name", Method: "call", Outcome: "done", Took: time.Second})
+	w.metrics.ObserveMoved(movement.Movement{Key: movement.Key{Owner: movement.Owner{MerchantID: made.MerchantID, Mode: "live"}, Kind: manifest.Payment}}, movement.Succeeded)
+	w.metrics.CountFailures(limit.NewFailures()).Record(time.Now(), netip.MustParseAddr("203.0.113.9"))
+	w.metrics.WatchQuotas(func(percent int) int { return 100 - percent })
+	w.send(http.MethodGet, "/admin/merchants", "wrong-token", "")
+	w.send(http.MethodGet, "/readyz", "", "")
+	if _, err := adminapi.CheckLedger.Call(t.Context(), w, adminapi.LedgerScope{Full: true}); err != nil {
+		t.Fatal(err)
+	}
 	status, _, text := w.send(http.MethodGet, "/metrics", "", "")
 	if status != http.StatusOK {
 		t.Fatalf("status %d", status)
 	}
 	for _, line := range []string{
+		`gerbang_movements_total{kind="payment",mode="live",state="succeeded"} 1`,
+		`gerbang_sign_in_failures_total{of="people"} 1`,
+		`gerbang_sign_in_failures_total{of="tokens"} 1`,
+		`gerbang_quota_accounts{percent="95"} 5`,
+		`gerbang_ready{check="database"} 1`,
+		`gerbang_ready{check="recovery"} 1`,
+		`gerbang_database_connections_max{pool="reads"} 2`,
+		`gerbang_database_statements_total{outcome="unavailable"} 0`,
+		`gerbang_queue_overdue_seconds{queue="polls"} 0`,
+		`gerbang_waiting{sort="override"} 0`,
+		`gerbang_pauses{what="provider"} 0`,
+		`gerbang_mail_oldest_seconds 0`,
 		`gerbang_requests_total{code="OK",route="/payments/create"} 1`,
 		`gerbang_requests_total{code="AUTH_FAILED",route="/payments/create"} 1`,
 		`gerbang_request_duration_seconds_count{route="/payments/create"} 2`,
@@ -349,7 +372,7 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s is missing", line)
 		}
 	}
-	for _, name := range []string{"go_goroutines", "go_build_info"} {
+	for _, name := range []string{"go_goroutines", "go_build_info", "gerbang_build_info{", "gerbang_schema_version ", `gerbang_ledger_check_timestamp_seconds{scope="full"} `} {
 		if !strings.Contains(text, "\n"+name) {
 			t.Errorf("%s is missing", name)
 		}

@@ -108,6 +108,16 @@ type Callbacks interface {
 	PostponeCallback(ctx context.Context, key movement.CallbackKey, until time.Time) error
 }
 
+// Database tells of the connections, and what was last found out by asking: all but Backlog
+// ask no database. Problem is that of the last probe, "" for none.
+type Database interface {
+	Pools() []store.Pool
+	Outcomes() map[string]int64
+	SchemaVersion() int64
+	Problem() string
+	Backlog(ctx context.Context, now time.Time) (store.Backlog, error)
+}
+
 // Ledger credits and debits balances by hand, reads and checks them. Each change is
 // committed with its audit entry; its errors are store.ErrAdjusted,
 // store.ErrSameOperator, movement.ErrInsufficient and store.ErrNotFound.
@@ -232,6 +242,7 @@ type Dependencies struct {
 	Requests   Requests
 	Ledger     Ledger
 	Statements Statements
+	Database   Database
 
 	// Override takes an operator's decision on a movement whose outcome nobody knows,
 	// with an audit entry. Assign gives a statement line to a collection, Refund a payment

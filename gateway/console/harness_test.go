@@ -299,7 +299,7 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 	deps := console.Dependencies{
 		People:    people,
 		Approvals: approvals, Finder: w.store, Policies: w.store, Publisher: w.publisher, Following: w.following,
-		Merchants: w.store, Secrets: w.store, Operators: w.store, Pauses: w.store, Movements: w.store, Exceptions: w.store, Callbacks: w.store, Requests: w.store, Ledger: w.store, Statements: w.store,
+		Merchants: w.store, Secrets: w.store, Operators: w.store, Pauses: w.store, Movements: w.store, Exceptions: w.store, Callbacks: w.store, Requests: w.store, Ledger: w.store, Statements: w.store, Database: w.store,
 		Usage: w.store.Usage, Policy: func() *policy.Set { return set },
 		Challenge: func(_ context.Context, _ movement.Owner, receiver string, _ []byte) (callback.Challenge, error) {
 			signed, forged := callback.Attempt{Status: 200, Outcome: callback.Delivered}, callback.Attempt{Status: 401, Outcome: callback.Failed}

@@ -47,6 +47,11 @@ func (c *Console) checks(ctx context.Context) []adminapi.Check {
 	if problem != "" {
 		c.log.WarnContext(ctx, "not ready: the database "+problem, "cause", cause)
 	}
+	return c.checksBeside(problem)
+}
+
+// checksBeside are all checks, where the database has been asked.
+func (c *Console) checksBeside(problem string) []adminapi.Check {
 	return []adminapi.Check{
 		check("running", !c.deps.Stopping(), "is told to stop"),
 		check("database", problem == "", problem),

@@ -137,6 +137,7 @@ func (c *Console) checkLedger(x *call, wanted adminapi.LedgerScope) (out adminap
 	if err != nil {
 		return out, err
 	}
+	c.deps.Metrics.observeLedger(x.now, wanted.Full, report)
 	return LedgerDocument(report), nil
 }
 

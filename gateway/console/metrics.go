@@ -1,8 +1,9 @@
 package console
 
 import (
-	"errors"
 	"net/http"
+	"net/netip"
+	"strconv"
 	"sync"
 	"time"
 
@@ -12,6 +13,11 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
+	"github.com/seed-f006e74d/gerbang/gateway/limit"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/signin"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/gateway/version"
 )
 
 // Metrics counts what the gateway does. It is made before anything that reports
@@ -29,6 +35,10 @@ type Metrics struct {
 	callbackDurations prometheus.Histogram
 	foreign           *prometheus.CounterVec
 	policyRefused     *prometheus.CounterVec
+	signInFailures    *prometheus.CounterVec
+	moved             *prometheus.CounterVec
+	ledgerChecked     *prometheus.GaugeVec
+	ledgerOffences    *prometheus.GaugeVec
 
 	mu       sync.Mutex
 	measured []measurement // the oldest first
@@ -70,6 +80,26 @@ func NewMetrics() *Metrics {
 	for _, when := range []string{"push", "proposal", "head"} {
 		m.policyRefused.WithLabelValues(when)
 	}
+	m.signInFailures = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "gerbang_sign_in_failures_total", Help: "Wrong passwords, codes and links of people, and wrong tokens of operators' programs.",
+	}, []string{"of"})
+	for _, of := range []string{people, tokens} {
+		m.signInFailures.WithLabelValues(of)
+	}
+	m.moved = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "gerbang_movements_total", Help: "Movements that this replica moved into a state.",
+	}, []string{"kind", "mode", "state"})
+	m.ledgerChecked = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "gerbang_ledger_check_timestamp_seconds", Help: "When this replica last checked the ledger, on an operator's word.",
+	}, []string{"scope"})
+	m.ledgerOffences = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "gerbang_ledger_check_offences", Help: "What broke an invariant of the ledger in the last check of this replica; 100 stands for more.",
+	}, []string{"invariant"})
+	build := version.Of()
+	m.registry.MustRegister(m.signInFailures, m.moved, m.ledgerChecked, m.ledgerOffences, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "gerbang_build_info", Help: "1 for the program that this replica runs.",
+		ConstLabels: prometheus.Labels{"version": build.Version, "revision": build.Revision, "go": build.Go},
+	}, func() float64 { return 1 }))
 	m.registry.MustRegister(m.policyRefused, m.requests, m.durations, m.calls, m.callDurations, m.callbacks, m.callbackDurations, m.foreign,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector())
 	m.handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
@@ -118,16 +148,63 @@ func (m *Metrics) WatchRequests(dropped func() int64) {
 	}, func() float64 { return float64(dropped()) }))
 }
 
+// Whose failures to sign in are counted.
+const (
+	people = "people"
+	tokens = "tokens"
+)
+
+// CountFailures counts people's failures to sign in beside those who slow them.
+func (m *Metrics) CountFailures(of *limit.Failures) signin.Failures {
+	return countedFailures{of, m.signInFailures.WithLabelValues(people)}
+}
+
+type countedFailures struct {
+	*limit.Failures
+	count prometheus.Counter
+}
+
+// Record counts a failure.
+func (f countedFailures) Record(now time.Time, addr netip.Addr) (blocked bool, retryAfter time.Duration) {
+	f.count.Inc()
+	return f.Failures.Record(now, addr)
+}
+
+// ObserveMoved counts a movement that has another state.
+func (m *Metrics) ObserveMoved(of movement.Movement, to movement.State) {
+	m.moved.WithLabelValues(string(of.Kind), of.Owner.Mode, string(to)).Inc()
+}
+
+// observeLedger keeps what a check of the ledger has found.
+func (m *Metrics) observeLedger(now time.Time, full bool, report store.LedgerReport) {
+	scope := "since_verified"
+	if full {
+		scope = "full"
+	}
+	m.ledgerChecked.WithLabelValues(scope).Set(float64(now.Unix()))
+	m.ledgerOffences.Reset()
+	for _, check := range report.Invariants {
+		m.ledgerOffences.WithLabelValues(check.Invariant).Set(float64(len(check.Offences)))
+	}
+}
+
+// quotaPercents are the shares of a quota from which on its account is counted as near it.
+var quotaPercents = []int{80, 95, 100}
+
+// WatchQuotas shows how many accounts are near a quota: one whose nearest quota is used up
+// to a percentage, as the function counts them.
+func (m *Metrics) WatchQuotas(near func(percent int) int) {
+	for _, percent := range quotaPercents {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name:        "gerbang_quota_accounts",
+			Help:        "Accounts (a merchant in a mode) whose nearest quota is used up to this percentage or more, as far as this replica has counted it.",
+			ConstLabels: prometheus.Labels{"percent": strconv.Itoa(percent)},
+		}, func() float64 { return float64(near(percent)) }))
+	}
+}
+
 // ObservePolicyRefused counts a policy version that this replica refused.
 func (m *Metrics) ObservePolicyRefused(when string) { m.policyRefused.WithLabelValues(when).Inc() }
-
-// watch adds what is asked at each scrape: the plugins' condition, the number of
-// open exceptions, how far this replica's clock is from the database's, and which policy
-// version it runs.
-func (m *Metrics) watch(plugins Plugins, exceptions *exceptionCollector, clock Clock, policies *policyCollector) error {
-	return errors.Join(m.registry.Register(pluginCollector{plugins}), m.registry.Register(exceptions), m.registry.Register(clockCollector{clock}),
-		m.registry.Register(policies))
-}
 
 // pluginCollector asks the host at each scrape, so nothing has to be kept up to date.
 type pluginCollector struct{ plugins Plugins }

@@ -33,6 +33,7 @@ func (c *Console) authenticate(r *http.Request, address netip.Addr) (Identity, e
 	if operator.Name != "" || err != nil {
 		return operator, err
 	}
+	c.deps.Metrics.signInFailures.WithLabelValues(tokens).Inc()
 	now := c.deps.Now()
 	if blocked, wait := c.failures.Record(now, address); blocked {
 		return Identity{}, fault.New(fault.RateLimited, "Too many failed attempts from this address.").After(now, wait)

@@ -146,6 +146,9 @@ func (l *Lifecycle) commit(ctx context.Context, op *catalog.Operation, m movemen
 	if c.Mail != nil && done {
 		l.MailCommitted()
 	}
+	if c.Effect == movement.Move && done && l.Moved != nil {
+		l.Moved(m, c.To)
+	}
 	return c, done, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -58,6 +59,7 @@ type Batcher struct {
 
 	mu      sync.Mutex
 	queues  map[Usage]*queue // of usages with work
+	near    map[Usage]int    // the percentage that is used of those near their limit, when they were counted last
 	closed  bool
 	closing chan struct{}
 	working sync.WaitGroup
@@ -87,7 +89,7 @@ const (
 func NewBatcher(store Store, log *slog.Logger) *Batcher {
 	return &Batcher{
 		store: store, log: log, replica: uuid.NewString()[:8],
-		queues: map[Usage]*queue{}, closing: make(chan struct{}),
+		queues: map[Usage]*queue{}, near: map[Usage]int{}, closing: make(chan struct{}),
 	}
 }
 
@@ -129,6 +131,36 @@ func (b *Batcher) leave(ctx context.Context, u Usage, r *request) (Reservation, 
 func (b *Batcher) Left(ctx context.Context, u Usage, limit int64) (int64, error) {
 	used, err := b.store.UsedOf(ctx, movement.Owner{MerchantID: u.Merchant, Mode: u.Mode}, u.Name, u.Period)
 	return max(0, limit-used), err
+}
+
+// nearFrom is the percentage of a quota from which on it is kept that somebody is near it.
+const nearFrom = 80
+
+// note keeps how much of a quota is used. The caller holds the lock.
+func (b *Batcher) note(u Usage, used, limit int64) {
+	if limit < 1 || float64(used) < nearFrom*float64(limit)/100 {
+		delete(b.near, u)
+		return
+	}
+	b.near[u] = int(100 * float64(used) / float64(limit))
+}
+
+// Near counts the accounts of which some quota of the present period is used up to a
+// percentage, of at least 80, as far as this batcher has counted it.
+func (b *Batcher) Near(now time.Time, percent int) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	over := Month(now.AddDate(0, 0, -1)).Name // in no zone is a month before it still going on
+	accounts := map[movement.Owner]bool{}
+	for u, used := range b.near {
+		switch {
+		case u.Period < over:
+			delete(b.near, u)
+		case used >= percent:
+			accounts[movement.Owner{MerchantID: u.Merchant, Mode: u.Mode}] = true
+		}
+	}
+	return len(accounts)
 }
 
 // Release gives a unit back. It waits until that was tried or the context ends. The

@@ -152,6 +152,9 @@ func (b *Batcher) answer(q *queue, sent batch, taken, used int64, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	q.owed += sent.back
+	if err == nil && len(sent.takes) > 0 {
+		b.note(q.usage, used, sent.takes[0].limit)
+	}
 	for i, r := range sent.takes {
 		after := used - taken + int64(i) + 1 // used, once this one has its unit
 		ok := err == nil && int64(i) < taken

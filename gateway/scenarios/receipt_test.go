@@ -36,6 +36,16 @@ func TestPaidCollectionGetsOneReceipt(t *testing.T) {
 	w := newCollections(t, keeperFor(t))
 	var woken atomic.Int32
 	w.MailCommitted = func() { woken.Add(1) }
+	var succeeded, expired atomic.Int32
+	w.Moved = func(_ movement.Movement, to movement.State) {
+		switch to {
+		case movement.Succeeded:
+			succeeded.Add(1)
+		case movement.Expired:
+			expired.Add(1)
+		default:
+		}
+	}
 	m := w.sold("INV/1", 10_000)
 	w.sold("INV/2", 10_000)
 	w.pass(4 * time.Minute)
@@ -54,6 +64,9 @@ func TestPaidCollectionGetsOneReceipt(t *testing.T) {
 	}
 	if s := w.stored("INV/2").State; s != movement.Expired {
 		t.Errorf("the other is %s", s)
+	}
+	if succeeded.Load() != 1 || expired.Load() != 1 {
+		t.Errorf("%d are counted as succeeded, %d as expired", succeeded.Load(), expired.Load())
 	}
 	mails := w.mails()
 	if len(mails) != 1 || woken.Load() != 1 {

@@ -29,7 +29,10 @@ const (
 // pools are the connections to a database: for reads and all else, for the writes of
 // movements, which wait for nobody long, and one to tell the time, which must not wait
 // for those that read.
-type pools struct{ all, writes, clock *pgxpool.Pool }
+type pools struct {
+	all, writes, clock *pgxpool.Pool
+	outcomes           *outcomes // of all
+}
 
 func connect(ctx context.Context, url string, options Options) (p pools, err error) {
 	most := options.MaxConns
@@ -47,6 +50,8 @@ func connect(ctx context.Context, url string, options Options) (p pools, err err
 	if options.ReadOnly {
 		config.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
 	}
+	p.outcomes = new(outcomes)
+	config.ConnConfig.Tracer = p.outcomes
 	writers, clock := config.Copy(), config.Copy()
 	writers.ConnConfig.RuntimeParams["statement_timeout"] = milliseconds(statementTimeout)
 	writers.ConnConfig.RuntimeParams["lock_timeout"] = milliseconds(lockTimeout)

@@ -39,6 +39,7 @@ const (
 	tooMany        = "53300" // connections
 	notYet         = "57P03" // it starts, or stops
 	ioError        = "58030"
+	timedOut       = "57014" // a statement that its own bound, or a cancel, has ended
 	lockTimedOut   = "55P03" // another holds a row for too long
 )
 

@@ -285,6 +285,19 @@ func planned() []struct {
 			n, err := s.queries.ResetsSince(ctx, dbsqlc.ResetsSinceParams{PersonID: uuid.MustParse(fmt.Sprintf("%032d", 7)), ExpiresAt: plansEnd})
 			return int(n), err
 		}},
+		{"since when queues have been due", 100, 400, counted(func(ctx context.Context, s *Store) ([]dbsqlc.OverdueSinceRow, error) {
+			return s.queries.OverdueSince(ctx, dbsqlc.OverdueSinceParams{Buckets: narrow(buckets), Now: plansEnd})
+		})},
+		{"the oldest movements that are open", 300, 1000, counted(func(ctx context.Context, s *Store) ([]dbsqlc.OldestOpenMovementsRow, error) {
+			return s.queries.OldestOpenMovements(ctx, mostAccounts)
+		})},
+		{"the oldest callbacks that wait", 3000, 5000, counted(func(ctx context.Context, s *Store) ([]dbsqlc.OldestWaitingCallbacksRow, error) {
+			return s.queries.OldestWaitingCallbacks(ctx, mostAccounts)
+		})},
+		{"the oldest mail that waits", 1700, 2500, func(ctx context.Context, s *Store) (int, error) {
+			_, err := s.queries.OldestWaitingMail(ctx, narrow(buckets))
+			return 1, err
+		}},
 	}
 }
 

@@ -31,6 +31,7 @@ const schemas = 1000
 // there is none; its cause is for the log.
 func (s *Store) Probe(ctx context.Context, replica uuid.UUID, now time.Time) (problem string, cause error) {
 	problem, cause = s.probe(ctx, replica, now)
+	s.problem.Store(&problem)
 	switch told := cause == nil || hasCode(cause, readOnly) || unable(cause); {
 	case problem == "":
 		s.unfit.Store(nil)
@@ -38,6 +39,15 @@ func (s *Store) Probe(ctx context.Context, replica uuid.UUID, now time.Time) (pr
 		s.unfit.Store(new(fmt.Errorf("the database %s", problem)))
 	}
 	return problem, cause
+}
+
+// Problem is that of the last [Store.Probe], also where the database did not answer; ""
+// where there was none.
+func (s *Store) Problem() string {
+	if problem := s.problem.Load(); problem != nil {
+		return *problem
+	}
+	return ""
 }
 
 // Unfit is why nothing that moves money can be written, as the last [Store.Probe] had it
@@ -75,23 +85,17 @@ func (s *Store) see(ctx context.Context, replica uuid.UUID, now time.Time) error
 // Schema tells what is wrong with a database's schema, "" where this version of the
 // gateway knows it.
 func (s *Store) Schema(ctx context.Context) (problem string, cause error) {
-	version, err := s.SchemaVersion(ctx)
+	var version int64
+	err := s.pool.QueryRow(ctx, "SELECT version_id FROM goose_db_version WHERE is_applied ORDER BY version_id DESC LIMIT 1").Scan(&version)
+	pgErr, refused := errors.AsType[*pgconn.PgError](err)
 	switch {
+	case refused && pgErr.Code == undefinedTable, errors.Is(err, pgx.ErrNoRows):
+		return "has no tables of a gateway", nil
 	case err != nil:
 		return "does not answer", err
-	case version == 0:
-		return "has no tables of a gateway", nil
 	}
+	s.schema.Store(version)
 	return knows(version), nil
-}
-
-// SchemaVersion is the newest migration of a database, 0 for one without tables of a gateway.
-func (s *Store) SchemaVersion(ctx context.Context) (version int64, err error) {
-	err = s.pool.QueryRow(ctx, "SELECT version_id FROM goose_db_version WHERE is_applied ORDER BY version_id DESC LIMIT 1").Scan(&version)
-	if pgErr, refused := errors.AsType[*pgconn.PgError](err); refused && pgErr.Code == undefinedTable || errors.Is(err, pgx.ErrNoRows) {
-		return 0, nil
-	}
-	return version, err
 }
 
 // liveFor is how long after its last trace a gateway is taken to run.

@@ -32,7 +32,11 @@ type Store struct {
 	writer  *writer         // of movements, on connections of its own
 	clock   *pgxpool.Pool
 	engine  Engine
-	unfit   atomic.Pointer[error] // as the last probe found it, nil for fit or not looked at
+	unfit   atomic.Pointer[error]  // as the last probe found it, nil for fit or not looked at
+	problem atomic.Pointer[string] // of the last probe, nil before
+	schema  atomic.Int64           // as it was read last, 0 before
+
+	outcomes *outcomes
 }
 
 // Options tune the connections.
@@ -57,7 +61,7 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{pool: p.all, queries: dbsqlc.New(reading{p.all}), clock: p.clock}
+	s := &Store{pool: p.all, queries: dbsqlc.New(reading{p.all}), clock: p.clock, outcomes: p.outcomes}
 	if err := p.all.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
 		s.engine = engineOf(c.Conn().PgConn())
 		return nil
