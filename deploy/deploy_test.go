@@ -171,7 +171,7 @@ func TestHAProxy(t *testing.T) {
 	}
 	until := func(what string, holds func() bool) {
 		t.Helper()
-		for end := time.Now().Add(time.Minute); !holds(); time.Sleep(50 * time.Millisecond) {
+		for end := time.Now().Add(time.Minute); !holds(); <-time.After(50 * time.Millisecond) {
 			if time.Now().After(end) {
 				said, _ := os.ReadFile(log.Name())
 				t.Fatalf("not within a minute: %s; haproxy said %s", what, said[max(0, len(said)-4000):])
