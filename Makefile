@@ -32,7 +32,7 @@ MOVEMENTS ?= 1000000
 SECOND  := ./plugins/midtrans
 PLUGINS := $(filter-out $(SECOND),$(patsubst %/main.go,./%,$(wildcard plugins/*/main.go)))
 SCRIPTS := .ci/run $(wildcard deploy/tools/*/*.sh)
-MODULES := deploy/tools/dialect deploy/tools/generate deploy/tools/kubernetes deploy/tools/release deploy/tools/river
+MODULES := deploy/tools/dialect deploy/tools/generate deploy/tools/manifests deploy/tools/release deploy/tools/river
 TOOLS   := deploy/tools/lint deploy/tools/generators $(MODULES)
 
 # As many packages at a time as there are cores. On a busy machine a story of gateway/e2e

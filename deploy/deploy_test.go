@@ -1,6 +1,6 @@
 // Package deploy_test loads what deploy has for machines with the programs that read it: systemd's unit, haproxy's configuration and the
 // Dockerfile. What a program of a machine would refuse is refused here, before anybody copies it. The manifests of Kubernetes are judged in
-// deploy/tools/kubernetes, and must not need a cluster.
+// deploy/tools/manifests, and must not need a cluster.
 package deploy_test
 
 import (
@@ -203,6 +203,14 @@ func TestHAProxy(t *testing.T) {
 		}
 		return true
 	})
+}
+
+// TestHAProxyOfCompose: names that only an engine of containers knows are looked up later.
+func TestHAProxyOfCompose(t *testing.T) {
+	t.Parallel()
+	if out, err := exec.Command(program(t, "haproxy"), "-c", "-f", "container/haproxy.cfg").CombinedOutput(); err != nil || strings.Contains(string(out), "[WARNING]") {
+		t.Errorf("haproxy -c: %v\n%s", err, out)
+	}
 }
 
 // TestDockerfile: each file that it takes is one that a release has, and it runs as nobody who may write there.

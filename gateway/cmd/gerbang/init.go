@@ -26,14 +26,16 @@ var configTemplate = template.Must(template.New("gerbang.yaml").Parse(configText
 type initCommand struct {
 	Dir string `arg:"" placeholder:"DIR" help:"Where everything is written; what is there is never overwritten."`
 
-	DatabaseURL         string `name:"database-url" placeholder:"URL" help:"An empty database; also GERBANG_DATABASE_URL, which keeps a password out of the list of processes."`
-	PublicURL           string `name:"public-url" required:"" placeholder:"URL" help:"How merchants, payers and providers will reach the API: https, through what ends TLS."`
-	OperatorsConsoleURL string `name:"operators-console-url" placeholder:"URL" help:"How operators will reach their pages, which are served on the console's listener."`
-	MerchantsConsoleURL string `name:"merchants-console-url" placeholder:"URL" help:"How merchants' people will reach their console; none unless given."`
-	Listen              string `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Merchants' listener (${default})."`
-	Console             string `default:"127.0.0.1:8081" placeholder:"HOST:PORT" help:"Operators' listener (${default})."`
-	MerchantsConsole    string `name:"merchants-console" default:"127.0.0.1:8082" placeholder:"HOST:PORT" help:"Listener of the merchants' console (${default})."`
-	From                string `placeholder:"DIR" help:"Directory of the plugins' binaries; plugins beside this program unless given."`
+	DatabaseURL         string   `name:"database-url" placeholder:"URL" help:"An empty database; also GERBANG_DATABASE_URL, which keeps a password out of the list of processes."`
+	PublicURL           string   `name:"public-url" required:"" placeholder:"URL" help:"How merchants, payers and providers will reach the API: https, through what ends TLS."`
+	OperatorsConsoleURL string   `name:"operators-console-url" placeholder:"URL" help:"How operators will reach their pages, which are served on the console's listener."`
+	MerchantsConsoleURL string   `name:"merchants-console-url" placeholder:"URL" help:"How merchants' people will reach their console; none unless given."`
+	Listen              string   `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Merchants' listener (${default})."`
+	Console             string   `default:"127.0.0.1:8081" placeholder:"HOST:PORT" help:"Operators' listener (${default})."`
+	MerchantsConsole    string   `name:"merchants-console" default:"127.0.0.1:8082" placeholder:"HOST:PORT" help:"Listener of the merchants' console (${default})."`
+	ConsoleAllow        []string `name:"console-allow" placeholder:"PREFIX" help:"Who may come to the operators' listener beside this machine, such as 10.0.0.0/24; repeatable."`
+	TrustedProxies      []string `name:"trusted-proxy" placeholder:"PREFIX" help:"Who ends TLS before this gateway, beside this machine; repeatable."`
+	From                string   `placeholder:"DIR" help:"Directory of the plugins' binaries; plugins beside this program unless given."`
 }
 
 // Run writes the directory and says what comes next.
@@ -78,7 +80,7 @@ func (c *initCommand) Run(ctx context.Context, p *program) error {
 		[]string{config + " is written, with secrets and " + fmt.Sprint(len(plugins)) + " plugins beside it. Keep secrets/keyset.json where no backup of the database is. Next:"},
 		[]string{"  gerbang check --config " + config},
 		[]string{"  gerbang serve --config " + config},
-		[]string{"  export GERBANG_ADMIN_TOKEN=$(cat " + filepath.Join(c.Dir, "secrets/operator-admin.token") + ")"},
+		[]string{"  export GERBANG_ADMIN_TOKEN_FILE=" + filepath.Join(c.Dir, "secrets/operator-admin.token")},
 		[]string{"  gerbang merchant create NAME"})
 }
 

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,13 +39,13 @@ func TestInit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args = append(args, "https://console.example.com", "--operators-console-url", "https://operators.example.com")
+	args = append(args, "https://console.example.com", "--operators-console-url", "https://operators.example.com", "--console-allow", "10.0.0.0/24", "--trusted-proxy", "10.0.0.5/32")
 	if code, p = run(t, database, "", args...); code != exitOK || strings.Contains(p.output.String(), "hidden") || !strings.Contains(p.output.String(), "gerbang check --config "+dir) {
 		t.Fatalf("exit code %d, said %s%s", code, &p.output, &p.errors)
 	}
 	config, err := app.LoadConfig(filepath.Join(dir, "gerbang.yaml"), func(string) string { return "" })
 	if err != nil || len(config.Plugins) != 1 || config.Plugins[0].Name != "bank" || filepath.Base(config.Plugins[0].Path) != config.Plugins[0].SHA256 ||
-		config.MerchantsConsoleURL != "https://console.example.com" || config.OperatorsConsoleURL != "https://operators.example.com" || !strings.Contains(config.DatabaseURL, "hidden") {
+		!slices.Contains(config.ConsoleAllow, "10.0.0.0/24") || !slices.Contains(config.TrustedProxies, "10.0.0.5/32") || config.MerchantsConsoleURL != "https://console.example.com" || config.OperatorsConsoleURL != "https://operators.example.com" || !strings.Contains(config.DatabaseURL, "hidden") {
 		t.Errorf("written: %+v; %v", config, err)
 	}
 	for _, file := range []string{"keyset.json", "operator-admin.token", "database-url"} {

@@ -420,6 +420,22 @@ func TestWithoutATokenItSaysWhatToDo(t *testing.T) {
 	}
 }
 
+func TestTheTokenMayStandInAFile(t *testing.T) {
+	t.Parallel()
+	f := newConsole(t, http.StatusOK, `{"data":[]}`)
+	environment, file := f.environment(), t.TempDir()+"/token"
+	environment["GERBANG_ADMIN_TOKEN"], environment["GERBANG_ADMIN_TOKEN_FILE"] = "", file
+	if code, p := run(t, environment, "", "plugin", "list"); code != exitUsage || !strings.Contains(p.errors.String(), file) {
+		t.Errorf("without the file: exit code %d: %s", code, &p.errors)
+	}
+	if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, p := run(t, environment, "", "plugin", "list"); code != exitOK {
+		t.Errorf("exit code %d: %s", code, &p.errors)
+	}
+}
+
 func TestHelpAndVersion(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{"--help": "merchant create", "dev --help": "--ready-file", "version": "gerbang", "--version": "gerbang",

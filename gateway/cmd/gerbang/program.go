@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"math"
 	"runtime/debug"
 	"strings"
@@ -31,6 +32,7 @@ type program struct {
 const (
 	adminURLVariable   = "GERBANG_ADMIN_URL"
 	adminTokenVariable = "GERBANG_ADMIN_TOKEN"
+	adminTokenFile     = "GERBANG_ADMIN_TOKEN_FILE"
 	defaultAdminURL    = "http://127.0.0.1:8081"
 )
 
@@ -38,8 +40,15 @@ const (
 // get it by naming it as an argument of Run.
 func (p *program) admin() (*adminapi.Client, error) {
 	token := p.getenv(adminTokenVariable)
+	if file := p.getenv(adminTokenFile); token == "" && file != "" {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, usage(fmt.Errorf("%s: %w", adminTokenFile, err))
+		}
+		token = strings.TrimSpace(string(content))
+	}
 	if token == "" {
-		return nil, usage(errors.New(adminTokenVariable + " is not set; export an operator's token: gerbang dev prints one when it starts, " +
+		return nil, usage(errors.New(adminTokenVariable + " is not set; export an operator's token, or its file as " + adminTokenFile + ": gerbang dev prints one when it starts, " +
 			"gerbang serve knows those in the token_file of its operators, and gerbang operator token create makes others"))
 	}
 	return adminapi.NewClient(cmp.Or(p.getenv(adminURLVariable), defaultAdminURL), token), nil

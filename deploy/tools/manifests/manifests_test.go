@@ -1,7 +1,7 @@
-// Package kubernetes_test builds the overlays of deploy/kubernetes as kubectl apply -k does, and reads each object strictly as the type that
+// Package manifests_test reads what engines of containers read. It builds the overlays of deploy/kubernetes as kubectl apply -k does, and reads each object strictly as the type that
 // the API server would: an unknown field, a number in the place of a text or a reference that leads nowhere fails. It needs no cluster, and
 // judges nothing that only one knows.
-package kubernetes_test
+package manifests_test
 
 import (
 	"os"
