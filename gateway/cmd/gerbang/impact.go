@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -18,7 +17,7 @@ type policyImpact struct {
 
 // Run tries the candidate on the past, and prints whom it changes what for.
 func (c *policyImpact) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	wanted := c.of(time.Now())
+	wanted := c.wanted()
 	if info, err := os.Stat(c.Candidate); err == nil && info.IsDir() {
 		if wanted.Files, err = policyFiles(c.Candidate); err != nil {
 			return err
@@ -38,36 +37,12 @@ func (c *policyImpact) Run(ctx context.Context, p *program, admin *adminapi.Clie
 
 // span is the past that something is tried on. Between two times the same decisions make the same answer, byte by byte.
 type span struct {
-	Since instant   `default:"24h" placeholder:"TIME|DURATION" help:"From when on to try it, or how far back: 168h at most."`
+	Since time.Time `default:"24h" placeholder:"TIME|DURATION" help:"From when on to try it, or how far back: 168h at most."`
 	Until time.Time `placeholder:"TIME" help:"Until when; until what the log has by now unless given."`
 }
 
-func (s span) of(now time.Time) adminapi.NewImpact {
-	return adminapi.NewImpact{Since: s.Since.before(now), Until: givenTime(s.Until)}
-}
-
-// instant is a time, or how long ago one is.
-type instant struct {
-	at  time.Time
-	ago time.Duration
-}
-
-// UnmarshalText reads 2026-01-02T03:04:05Z or 24h.
-func (i *instant) UnmarshalText(text []byte) (err error) {
-	if i.ago, err = time.ParseDuration(string(text)); err == nil {
-		return nil
-	}
-	if i.at, err = time.Parse(time.RFC3339, string(text)); err != nil {
-		return errors.New("must be a time such as 2026-01-02T03:04:05Z, or how long ago it is, such as 24h")
-	}
-	return nil
-}
-
-func (i instant) before(now time.Time) time.Time {
-	if i.at.IsZero() {
-		return now.Add(-i.ago)
-	}
-	return i.at
+func (s span) wanted() adminapi.NewImpact {
+	return adminapi.NewImpact{Since: s.Since, Until: givenTime(s.Until)}
 }
 
 // errDenies says that a candidate denies more than it may.
@@ -101,7 +76,7 @@ type dryRun struct {
 
 // try tells what a change of a merchant would have done.
 func (d dryRun) try(ctx context.Context, p *program, admin *adminapi.Client, change adminapi.MerchantTrial) error {
-	wanted := d.of(time.Now())
+	wanted := d.wanted()
 	wanted.Merchant = &change
 	_, err := p.impact(ctx, admin, wanted)
 	return err

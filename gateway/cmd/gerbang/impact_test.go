@@ -28,9 +28,9 @@ func TestTheSpanOfAnImpact(t *testing.T) {
 		"--since 2h": {ago: 2 * time.Hour},
 		"--since 2h --until 2026-01-02T04:00:00Z":                        {ago: 2 * time.Hour, until: "2026-01-02T04:00:00Z"},
 		"--since 2026-01-02T10:04:05+07:00 --until 2026-01-02T04:00:00Z": {since: "2026-01-02T03:04:05Z", until: "2026-01-02T04:00:00Z"},
-		"--since yesterday":  {code: exitUsage},
-		"--until 2h":         {code: exitUsage},
-		"--since 2026-01-02": {code: exitUsage},
+		"--since yesterday": {code: exitUsage},
+		"--until tomorrow":  {code: exitUsage},
+		"--since 3d":        {ago: 72 * time.Hour},
 	} {
 		for _, command := range []string{"policy impact 3f0c", "merchant suspend mer_1 --dry-run"} {
 			f := newConsole(t, 200, `{"data":{"version":"3f0c","verdict":"equal","rows":[]}}`)

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -82,11 +83,11 @@ func (p *program) run(ctx context.Context, args []string) int {
 	var typed commands
 	exited := false                          // --help has answered; kong would go on
 	p.json = slices.Contains(args, "--json") // also of a command line that can't be read
-	parser, err := kong.New(&typed, kong.Name("gerbang"),
+	parser, err := kong.New(&typed, append(times(time.Now()), kong.Name("gerbang"),
 		kong.Description(description),
 		kong.Writers(p.out, p.err), kong.Exit(func(int) { exited = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(p), kong.BindToProvider(p.admin))
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(p), kong.BindToProvider(p.admin))...)
 	if err != nil {
 		return p.fail(err)
 	}
