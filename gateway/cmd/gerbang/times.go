@@ -47,7 +47,7 @@ func readTime(text string, now time.Time) (time.Time, error) {
 			return at, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q must be a time such as 2026-01-02T03:04:05Z or 2026-01-02T10:04:05+07:00, a day of this machine's zone such as 2026-01-02, " +
+	return time.Time{}, fmt.Errorf("%q must be a time such as 2026-01-02T03:04:05Z or 2026-01-02T10:04:05+07:00, a day of this machine's zone such as 2026-01-02, "+
 		"or how long ago it is, such as 90m, 24h or 7d", text)
 }
 
