@@ -18,7 +18,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
-	"github.com/seed-f006e74d/gerbang/gateway/tier"
 )
 
 // TestDocument has the tools that merchants use judge the document of the running gateway:
@@ -61,13 +60,10 @@ func TestDocument(t *testing.T) {
 		}
 		run(t, tools, "openapi-typescript", document, "--output", filepath.Join(dir, "api.ts"))
 		run(t, tools, "tsc", "--project", dir)
-		if tier.IsLong() {
-			pays(t, p, exec.CommandContext(t.Context(), "node", filepath.Join(dir, "main.js")))
-		}
+		pays(t, p, exec.CommandContext(t.Context(), "node", filepath.Join(dir, "main.js")))
 	})
 	t.Run("postman", func(t *testing.T) {
 		t.Parallel()
-		tier.Long(t, "Postman's runner makes the calls that the proxy makes, of a file that is made anew")
 		fromPostman(t, tools, p)
 	})
 	t.Run("proxy", func(t *testing.T) {
