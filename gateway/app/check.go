@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -35,7 +36,10 @@ type Finding struct {
 }
 
 // checkWithin bounds each thing that something else has to answer for.
-const checkWithin = 10 * time.Second
+const (
+	checkWithin   = 10 * time.Second
+	answersWithin = 2 * time.Second // of each listener
+)
 
 // checking judges a configuration before a start.
 type checking struct {
@@ -166,11 +170,14 @@ func (c *checking) schema(ctx context.Context, s *store.Store) {
 	}
 }
 
-// listeners judges whether the addresses can be taken. A gateway that runs has them.
+// listeners judges whether the addresses can be taken. A gateway that runs has them, and is known by what it answers there.
 func (c *checking) listeners(ctx context.Context) {
 	var listening net.ListenConfig
-	for _, one := range []struct{ key, address string }{
-		{"listen", c.config.Listen}, {"console", c.config.Console}, {"merchants_console", c.config.MerchantsConsole}, {"sandbox_listen", c.config.SandboxListen},
+	for _, one := range []struct{ key, address, path, answer string }{
+		{"listen", c.config.Listen, "/openapi.json", `"openapi"`},
+		{"console", c.config.Console, "/healthz", `"alive":true`},
+		{"merchants_console", c.config.MerchantsConsole, "/signin", "Gerbang"},
+		{"sandbox_listen", c.config.SandboxListen, "", ""},
 	} {
 		if one.address == "" {
 			continue
@@ -179,32 +186,36 @@ func (c *checking) listeners(ctx context.Context) {
 		switch {
 		case err == nil:
 			c.judge(one.key, l.Close(), "%s is free", one.address)
-		case gatewayAt(ctx, c.config.Console):
-			c.tell(one.key, Good, "%s is taken, by the gateway that runs here", one.address)
+		case one.path == "":
+			c.tell(one.key, Warning, "%v: it is well if that is the gateway that runs here", err)
+		case answers(ctx, one.address, one.path, one.answer):
+			c.tell(one.key, Good, "%s is taken, by a gateway that runs here", one.address)
 		default:
 			c.tell(one.key, Fault, "%v", err)
 		}
 	}
 }
 
-// gatewayAt tells whether a gateway answers at the address of its console.
-func gatewayAt(ctx context.Context, console string) bool {
-	machine, port, err := net.SplitHostPort(console)
+// answers tells whether something of this machine answers as a gateway does.
+func answers(ctx context.Context, address, path, want string) bool {
+	machine, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return false
 	}
-	if ip := net.ParseIP(machine); machine == "" || ip.IsUnspecified() {
+	if ip := net.ParseIP(machine); machine == "" || ip != nil && ip.IsUnspecified() {
 		machine = "127.0.0.1"
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(machine, port)+"/healthz", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(machine, port)+path, nil)
 	if err != nil {
 		return false
 	}
-	response, err := (&http.Client{Timeout: checkWithin}).Do(request)
+	response, err := (&http.Client{Timeout: answersWithin}).Do(request)
 	if err != nil {
 		return false
 	}
-	return response.Body.Close() == nil && response.StatusCode == http.StatusOK
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 4<<20))
+	return err == nil && response.StatusCode == http.StatusOK && strings.Contains(string(body), want)
 }
 
 // urls judges what others are told of this gateway.

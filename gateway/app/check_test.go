@@ -3,8 +3,11 @@ package app
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,6 +61,9 @@ plugins: []
 	check(good, "trusted_proxies", Warning, "none")
 	check(file("plugins_dir: plugins", "plugins_dir: plugins\nmigrate: false"), "schema", Fault, "has no tables")
 	check(file("listen: 127.0.0.1:0", "listen: "+taken.Addr().String()), "listen", Fault, "in use")
+	healthy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"alive":true}`) })) // of another program
+	defer healthy.Close()
+	check(file("listen: 127.0.0.1:0\nconsole: 127.0.0.1:0", "listen: "+taken.Addr().String()+"\nconsole: "+healthy.Listener.Addr().String()), "listen", Fault, "in use")
 	check(file("https:", "http:"), "public_url", Warning, "not https")
 	check(file("keyset_file: keyset", "keyset_file: none"), "keyset", Fault, "none")
 	check(file("plugins_dir: plugins", "plugins_dir: plugins\ntime_zone: Nowhere/None"), "time_zone", Fault, "Nowhere")

@@ -13,7 +13,6 @@ import (
 	"text/template"
 
 	"github.com/seed-f006e74d/gerbang/gateway/app"
-	"github.com/seed-f006e74d/gerbang/gateway/database"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -40,11 +39,9 @@ type initCommand struct {
 
 // Run writes the directory and says what comes next.
 func (c *initCommand) Run(ctx context.Context, p *program) error {
-	if c.DatabaseURL == "" {
-		c.DatabaseURL = p.getenv(database.URLVariable)
-	}
-	if c.DatabaseURL == "" {
-		return usage(errors.New("--database-url or " + database.URLVariable + " must be given"))
+	var err error
+	if c.DatabaseURL, err = p.databaseURL(c.DatabaseURL); err != nil {
+		return err
 	}
 	config := filepath.Join(c.Dir, "gerbang.yaml")
 	if _, err := os.Stat(config); err == nil {
@@ -78,9 +75,9 @@ func (c *initCommand) Run(ctx context.Context, p *program) error {
 	}
 	return p.show(map[string]any{"config": config, "plugins": plugins},
 		[]string{config + " is written, with secrets and " + fmt.Sprint(len(plugins)) + " plugins beside it. Keep secrets/keyset.json where no backup of the database is. Next:"},
-		[]string{"  gerbang check --config " + config},
-		[]string{"  gerbang serve --config " + config},
-		[]string{"  export GERBANG_ADMIN_TOKEN_FILE=" + filepath.Join(c.Dir, "secrets/operator-admin.token")},
+		[]string{"  gerbang check --config " + shellWord(config)},
+		[]string{"  gerbang serve --config " + shellWord(config)},
+		[]string{"  export GERBANG_ADMIN_TOKEN_FILE=" + shellWord(filepath.Join(c.Dir, "secrets/operator-admin.token"))},
 		[]string{"  gerbang merchant create NAME"})
 }
 
@@ -118,9 +115,12 @@ func (c *initCommand) plugins(ctx context.Context, p *program) ([]pinned, error)
 	return all, nil
 }
 
-// secrets makes what only this gateway may know. What an attempt before has made stays.
+// secrets makes what only this gateway may know. Of an attempt before, keyset and token stay; its database may have been what was wrong.
 func (c *initCommand) secrets() error {
 	dir := filepath.Join(c.Dir, "secrets")
+	if err := os.Remove(filepath.Join(dir, "database-url")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	for _, err := range []error{
 		tenants.CreateKeysetFile(filepath.Join(dir, "keyset.json")),
 		writeNew(filepath.Join(dir, "operator-admin.token"), []byte(rand.Text()+rand.Text()+"\n"), 0o600, nil),

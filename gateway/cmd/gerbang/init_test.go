@@ -39,13 +39,14 @@ func TestInit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	database = map[string]string{"GERBANG_DATABASE_URL": "postgres://gerbang:hidden@127.0.0.1:2/second\n"} // the one before was wrong
 	args = append(args, "https://console.example.com", "--operators-console-url", "https://operators.example.com", "--console-allow", "10.0.0.0/24", "--trusted-proxy", "10.0.0.5/32")
 	if code, p = run(t, database, "", args...); code != exitOK || strings.Contains(p.output.String(), "hidden") || !strings.Contains(p.output.String(), "gerbang check --config "+dir) {
 		t.Fatalf("exit code %d, said %s%s", code, &p.output, &p.errors)
 	}
 	config, err := app.LoadConfig(filepath.Join(dir, "gerbang.yaml"), func(string) string { return "" })
 	if err != nil || len(config.Plugins) != 1 || config.Plugins[0].Name != "bank" || filepath.Base(config.Plugins[0].Path) != config.Plugins[0].SHA256 ||
-		!slices.Contains(config.ConsoleAllow, "10.0.0.0/24") || !slices.Contains(config.TrustedProxies, "10.0.0.5/32") || config.MerchantsConsoleURL != "https://console.example.com" || config.OperatorsConsoleURL != "https://operators.example.com" || !strings.Contains(config.DatabaseURL, "hidden") {
+		!slices.Contains(config.ConsoleAllow, "10.0.0.0/24") || !slices.Contains(config.TrustedProxies, "10.0.0.5/32") || config.MerchantsConsoleURL != "https://console.example.com" || config.OperatorsConsoleURL != "https://operators.example.com" || config.DatabaseURL != "postgres://gerbang:hidden@127.0.0.1:2/second" {
 		t.Errorf("written: %+v; %v", config, err)
 	}
 	for _, file := range []string{"keyset.json", "operator-admin.token", "database-url"} {

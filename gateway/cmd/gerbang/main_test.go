@@ -436,6 +436,15 @@ func TestTheTokenMayStandInAFile(t *testing.T) {
 	}
 }
 
+// TestMigrateReadsAMountedSecret: a file that became a variable has its last line break.
+func TestMigrateReadsAMountedSecret(t *testing.T) {
+	t.Parallel()
+	code, p := run(t, map[string]string{"GERBANG_DATABASE_URL": "postgres://gerbang@127.0.0.1:1/gerbang\n"}, "", "migrate")
+	if code == exitOK || !strings.Contains(p.errors.String(), "database=gerbang`") {
+		t.Errorf("exit code %d, another database: %s", code, &p.errors)
+	}
+}
+
 func TestHelpAndVersion(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{"--help": "merchant create", "dev --help": "--ready-file", "version": "gerbang", "--version": "gerbang",

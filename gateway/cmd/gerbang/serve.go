@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/seed-f006e74d/gerbang/gateway/app"
@@ -100,17 +102,23 @@ type migrateCommand struct {
 
 // Run migrates and says so.
 func (c *migrateCommand) Run(ctx context.Context, p *program) error {
-	url := c.DatabaseURL
-	if url == "" {
-		url = p.getenv(database.URLVariable)
-	}
-	if url == "" {
-		return usage(errors.New("--database-url or " + database.URLVariable + " must be given"))
+	url, err := p.databaseURL(c.DatabaseURL)
+	if err != nil {
+		return err
 	}
 	if err := store.Migrate(ctx, url, p.logger()); err != nil {
 		return err
 	}
 	return p.show(map[string]string{"migrations": store.MigrationsDigest()}, []string{"The database has this version's tables."})
+}
+
+// databaseURL is the one that is given, or the environment's. A variable that was made of a file has its last line break.
+func (p *program) databaseURL(given string) (string, error) {
+	url := strings.TrimSpace(cmp.Or(given, p.getenv(database.URLVariable)))
+	if url == "" {
+		return "", usage(errors.New("--database-url or " + database.URLVariable + " must be given"))
+	}
+	return url, nil
 }
 
 // stopped makes a start that a signal cut short no failure.

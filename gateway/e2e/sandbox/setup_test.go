@@ -14,6 +14,7 @@ func TestSetUp(t *testing.T) {
 	t.Parallel()
 	dir, nobody := filepath.Join(t.TempDir(), "gateway"), &harness.Program{}
 	config, listen, console := filepath.Join(dir, "gerbang.yaml"), harness.FreeAddress(t), harness.FreeAddress(t)
+	people := harness.FreeAddress(t)
 	said := func(p *harness.Program, want string, arguments ...string) {
 		t.Helper()
 		if out, err := p.Run(t, arguments...); err != nil || !strings.Contains(out, want) {
@@ -21,7 +22,7 @@ func TestSetUp(t *testing.T) {
 		}
 	}
 	said(nobody, "gerbang check --config "+config, "init", dir, "--database-url", harness.ServeDatabase(t), "--public-url", "http://"+listen,
-		"--listen", listen, "--console", console)
+		"--listen", listen, "--console", console, "--merchants-console", people, "--merchants-console-url", "http://"+people)
 	said(nobody, "this gateway makes", "check", "--config", config)
 	token, err := os.ReadFile(filepath.Join(dir, "secrets", "operator-admin.token"))
 	if err != nil {
@@ -30,7 +31,9 @@ func TestSetUp(t *testing.T) {
 	p := harness.LaunchAs(t, config, strings.TrimSpace(string(token)))
 	p.AwaitServing(t)
 	said(p, "every check of /readyz passes", "doctor")
-	said(p, "is taken, by the gateway that runs here", "check", "--config", config)
+	for _, address := range []string{listen, console, people} {
+		said(p, address+" is taken, by a gateway that runs here", "check", "--config", config)
+	}
 	_, shop := newMerchant(t, p)
 	made := shop.Create(t, harness.Fields{"external_id": "first"})
 	must(t, play(t, p, idOf(made), "pay", 0))
