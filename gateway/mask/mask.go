@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/url"
 	"regexp"
 	"strings"
@@ -94,7 +95,7 @@ func JSON(text []byte) (masked string, whole bool) {
 		return "", false
 	}
 	var buffer bytes.Buffer
-	out := jsontext.NewEncoder(&buffer)
+	out := jsontext.NewEncoder(&buffer, jsontext.AllowDuplicateNames(true)) // what differs may read alike
 	err := object(in, out, unknown)
 	masked = strings.TrimSuffix(buffer.String(), "\n")
 	if err != nil && len(masked) <= len("{}") {
@@ -156,6 +157,9 @@ func object(in *jsontext.Decoder, out *jsontext.Encoder, c class) error {
 			}
 			if err := out.WriteToken(jsontext.String(text)); err != nil {
 				return errors.Join(err, out.WriteToken(end))
+			}
+			if c == number && (of == harmless || of == prose) { // the id of an account is its number
+				of = number
 			}
 		} else if in.PeekKind() == 0 {
 			_, err := in.ReadToken()
@@ -248,7 +252,7 @@ var (
 	}
 	keys = pass{
 		func(s signs) bool { return s.has("sk_ pk_ rk_ whsec_ _live_ _test_ bearer basic eyj") },
-		expression(`(?P<secret>\b(?:sk|pk|rk|whsec)_\w{4,}|\b[a-z]{2,8}_(?:live|test)_\w+|\b(?:bearer|basic)\s+[\w.~+/=-]{8,}|\beyJ[\w-]{8,}\.[\w.-]+)`),
+		expression(`(?P<secret>(?:sk|pk|rk)_(?:live|test)_\w{4,})|(?:\b|_)(?P<secret>(?:sk|pk|rk|whsec)_\w{4,}|[a-z]{2,8}_(?:live|test)_\w+|(?:bearer|basic)\s+[\w.~+/=-]{8,}|eyJ[\w-]{8,}\.[\w.-]+)`),
 	}
 	mails = pass{
 		func(s signs) bool { return s.has("@") }, expression(`(?P<mail>[^\s@"'<>:;,()]+@[^\s@"'<>:;,()]+)`),
@@ -267,7 +271,7 @@ var (
 // Text is a text as it may be read: without what looks like a secret, a mail address, a link or a number of eight digits or more, and without
 // control characters.
 func Text(text string) string {
-	return hide(Clean(text, len(text)), &links, &assigned, &keys, &longWords, &mails, &anyNumbers)
+	return hide(Clean(text, math.MaxInt), &links, &assigned, &keys, &longWords, &mails, &anyNumbers)
 }
 
 // named is the value of a name that is harmless.

@@ -182,3 +182,25 @@ func BenchmarkText(b *testing.B) {
 		})
 	}
 }
+
+// TestNothingShownBecauseOfWhereItStands: what is hidden alone is hidden inside of something, too, and what is beside it stays.
+func TestNothingShownBecauseOfWhereItStands(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"account":{"id":"1234567890"},"phone":{"note":"081"}}`:               `{"account":{"id":"***7890"},"phone":{"note":"***"}}`,
+		`{"cards":[],"card":[{"reference":"5555444433332222"}]}`:               `{"cards":[],"card":[{"reference":"***2222"}]}`,
+		`{"external_id":"order_sk_live_0123456789abcdef"}`:                     `{"external_id":"order[removed]"}`,
+		`{"external_id":"9sk_live_0123456789abcdef"}`:                          `{"external_id":"9[removed]"}`,
+		`{"metadata":{"081234567890":"x","089934567890":"y"},"status":"PAID"}`: `{"metadata":{"***7890":"x***","***7890":"y***"},"status":"PAID"}`,
+	} {
+		if got, whole := mask.JSON([]byte(text)); got != want || !whole {
+			t.Errorf("%s is kept as %s (whole: %t), want %s", text, got, whole, want)
+		}
+	}
+	if got := mask.Text("key order_sk_live_0123456789abcdef"); got != "key order[removed]" {
+		t.Errorf("a key behind an underscore is kept as %q", got)
+	}
+	if got := mask.Text("\xffa\xffa\xffa call 081234567890"); got != "�a�a�a call ***7890" {
+		t.Errorf("behind what is no UTF-8 is kept %q", got)
+	}
+}

@@ -10,7 +10,7 @@ const (
 	// Span is how long the time is in which calls end that are written together.
 	Span = 10 * time.Second
 	// mostOfOwner bounds what is kept of a merchant in a mode between two writes, in bytes as they came, and mostWaiting what is kept of
-	// all and not written yet, of which one may take an eighth. Successes leave the last quarter of a merchant's to what fails.
+	// all and not written yet, of which one merchant may take an eighth. Successes leave the last quarter of a merchant's to what fails.
 	mostOfOwner        = 512 << 10
 	mostWaiting        = 32 << 20
 	mostWaitingOfOwner = mostWaiting / 8
@@ -24,8 +24,8 @@ const (
 type Log struct {
 	mu      sync.Mutex
 	of      map[Owner]*kept
-	waits   map[Owner]int // bytes of each that are not written, also of what is taken
-	bytes   int           // of all
+	waits   map[string]int // bytes of each merchant that are not written, also of what is taken
+	bytes   int            // of all
 	dropped atomic.Int64
 }
 
@@ -37,7 +37,7 @@ type kept struct {
 }
 
 // NewLog makes an empty log.
-func NewLog() *Log { return &Log{of: map[Owner]*kept{}, waits: map[Owner]int{}} }
+func NewLog() *Log { return &Log{of: map[Owner]*kept{}, waits: map[string]int{}} }
 
 func (c *Call) size() int {
 	return overhead + len(c.Asked) + len(c.Answered) + len(c.Query) + len(c.Agent) + len(c.Message)
@@ -71,13 +71,13 @@ func (l *Log) Keep(c Call) {
 		k = &kept{}
 		l.of[c.Owner] = k
 	}
-	if k.bytes+size > most || l.waits[c.Owner]+size > waits || l.bytes+size > mostWaiting {
+	if k.bytes+size > most || l.waits[c.Owner.Merchant]+size > waits || l.bytes+size > mostWaiting {
 		k.dropped++
 		l.dropped.Add(1)
 		return
 	}
 	k.bytes += size
-	l.waits[c.Owner] += size
+	l.waits[c.Owner.Merchant] += size
 	l.bytes += size
 	k.calls = append(k.calls, c)
 }
@@ -96,8 +96,8 @@ func (l *Log) free(of Owner, bytes int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bytes -= bytes
-	if l.waits[of] -= bytes; l.waits[of] == 0 {
-		delete(l.waits, of)
+	if l.waits[of.Merchant] -= bytes; l.waits[of.Merchant] == 0 {
+		delete(l.waits, of.Merchant)
 	}
 }
 

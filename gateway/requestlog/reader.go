@@ -131,7 +131,7 @@ func (f Found) until(most int, span time.Time) Found {
 func (r *Reader) entries(p Part, give func(Entry)) (int, error) {
 	opened, err := r.Open(p.Owner, p.Calls)
 	if err != nil {
-		return 0, nil //nolint:nilerr // its key is gone
+		return 0, err // its key is gone, or is not this replica's yet
 	}
 	entries, bytes, err := unpack(opened)
 	for _, e := range entries {
