@@ -32,7 +32,7 @@ func gauge(d *prometheus.Desc, value float64, labels ...string) prometheus.Metri
 // readings are those of the console.
 func (c *Console) readings() *readings {
 	return newReadings([]reading{
-		{"exceptions", c.readExceptions()}, {"backlog", c.readBacklog}, {"waiting", c.readWaiting}, {"pauses", c.readPauses},
+		{"exceptions", c.readExceptions()}, {"backlog", c.readBacklog}, {"oldest", c.readOldest}, {"waiting", c.readWaiting}, {"pauses", c.readPauses},
 	}, readFromAll, c.deps.Now, c.log)
 }
 
@@ -62,13 +62,22 @@ func (c *Console) readBacklog(ctx context.Context, now time.Time) (out []prometh
 	for queue, overdue := range b.Overdue {
 		out = append(out, gauge(queueOverdue, overdue.Seconds(), queue))
 	}
-	for open, age := range b.Movements {
+	return append(out, gauge(oldestMail, b.Mail.Seconds())), nil
+}
+
+// readOldest is a reading of its own: where it takes too long, what is overdue is told.
+func (c *Console) readOldest(ctx context.Context, now time.Time) (out []prometheus.Metric, err error) {
+	o, err := c.deps.Database.Oldest(ctx, now)
+	if err != nil {
+		return nil, err
+	}
+	for open, age := range o.Movements {
 		out = append(out, gauge(oldestMovement, age.Seconds(), open.Kind, open.Mode))
 	}
-	for mode, age := range b.Callbacks {
+	for mode, age := range o.Callbacks {
 		out = append(out, gauge(oldestCallback, age.Seconds(), mode))
 	}
-	return append(out, gauge(oldestMail, b.Mail.Seconds())), nil
+	return out, nil
 }
 
 // readWaiting counts what the list of what waits shows, but for exceptions.

@@ -116,6 +116,7 @@ type Database interface {
 	SchemaVersion() int64
 	Problem() string
 	Backlog(ctx context.Context, now time.Time) (store.Backlog, error)
+	Oldest(ctx context.Context, now time.Time) (store.Oldest, error)
 }
 
 // Ledger credits and debits balances by hand, reads and checks them. Each change is

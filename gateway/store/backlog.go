@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -16,12 +17,16 @@ const (
 	StatementQueue = "statements"
 )
 
-// Backlog is what waits, over all replicas.
+// Backlog is what is due, over all replicas.
 type Backlog struct {
-	Overdue   map[string]time.Duration   // for how long the first of a queue has been due, 0 for none
+	Overdue map[string]time.Duration // for how long the first of a queue has been due, 0 for none
+	Mail    time.Duration            // the age of the oldest that waits, 0 for none
+}
+
+// Oldest is what waits longest, over all replicas.
+type Oldest struct {
 	Movements map[OpenKind]time.Duration // the age of the oldest that has not ended
 	Callbacks map[string]time.Duration   // the age of the oldest that is undelivered and not given up, by mode
-	Mail      time.Duration              // the age of the oldest that waits, 0 for none
 }
 
 // OpenKind names movements that have not ended.
@@ -30,14 +35,14 @@ type OpenKind struct{ Kind, Mode string }
 // mostAccounts bounds how many accounts are gone through for the age of the oldest.
 const mostAccounts = 20_000
 
-// Backlog reads what waits. It costs a look at an index for each bucket, and for each
-// account where something waits.
+// errTooManyAccounts says that the oldest may be one that was not looked at.
+var errTooManyAccounts = fmt.Errorf("store: oldest: more than %d accounts have something open", mostAccounts)
+
+func ageAt(now, since time.Time) time.Duration { return max(0, now.Sub(since)) }
+
+// Backlog reads what is due. It costs a look at an index for each bucket.
 func (s *Store) Backlog(ctx context.Context, now time.Time) (b Backlog, err error) {
-	age := func(since time.Time) time.Duration { return max(0, now.Sub(since)) }
-	b = Backlog{
-		Overdue:   map[string]time.Duration{PollQueue: 0, CallbackQueue: 0, MailQueue: 0, StatementQueue: 0},
-		Movements: map[OpenKind]time.Duration{}, Callbacks: map[string]time.Duration{},
-	}
+	b.Overdue = map[string]time.Duration{PollQueue: 0, CallbackQueue: 0, MailQueue: 0, StatementQueue: 0}
 	buckets := make([]int, movement.Buckets)
 	for i := range buckets {
 		buckets[i] = i
@@ -47,25 +52,44 @@ func (s *Store) Backlog(ctx context.Context, now time.Time) (b Backlog, err erro
 		return b, wrap("overdue", err)
 	}
 	for _, row := range first {
-		b.Overdue[row.Queue] = max(b.Overdue[row.Queue], age(row.Since))
-	}
-	movements, err := s.queries.OldestOpenMovements(ctx, mostAccounts)
-	if err != nil {
-		return b, wrap("oldest movements", err)
-	}
-	for _, row := range movements {
-		b.Movements[OpenKind{row.Kind, row.Mode}] = age(row.Oldest)
-	}
-	callbacks, err := s.queries.OldestWaitingCallbacks(ctx, mostAccounts)
-	if err != nil {
-		return b, wrap("oldest callbacks", err)
-	}
-	for _, row := range callbacks {
-		b.Callbacks[row.Mode] = age(row.Oldest)
+		b.Overdue[row.Queue] = max(b.Overdue[row.Queue], ageAt(now, row.Since))
 	}
 	mail, err := s.queries.OldestWaitingMail(ctx, narrow(buckets))
 	if err == nil && mail.Unix() > 0 {
-		b.Mail = age(mail)
+		b.Mail = ageAt(now, mail)
 	}
 	return b, wrap("oldest mail", err)
+}
+
+// Oldest reads what waits longest. It costs a look at an index for each account where something waits, and is an error where there are too
+// many of these: it would tell the age of another one.
+func (s *Store) Oldest(ctx context.Context, now time.Time) (Oldest, error) {
+	return s.oldest(ctx, now, mostAccounts)
+}
+
+func (s *Store) oldest(ctx context.Context, now time.Time, most int64) (o Oldest, err error) {
+	o = Oldest{Movements: map[OpenKind]time.Duration{}, Callbacks: map[string]time.Duration{}}
+	movements, err := s.queries.OldestOpenMovements(ctx, most)
+	if err != nil {
+		return o, wrap("oldest movements", err)
+	}
+	for _, row := range movements {
+		if row.Steps >= most {
+			return o, errTooManyAccounts
+		}
+		o.Movements[OpenKind{row.Kind, row.Mode}] = ageAt(now, row.Oldest)
+	}
+	callbacks, err := s.queries.OldestWaitingCallbacks(ctx, most)
+	if err != nil {
+		return o, wrap("oldest callbacks", err)
+	}
+	for _, row := range callbacks {
+		if row.Steps >= most {
+			return o, errTooManyAccounts
+		}
+		if row.Oldest.Unix() > 0 {
+			o.Callbacks[row.Mode] = ageAt(now, row.Oldest)
+		}
+	}
+	return o, nil
 }

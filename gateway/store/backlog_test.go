@@ -13,8 +13,11 @@ func TestBacklog(t *testing.T) {
 	url := database(t)
 	s := open(t, url, store.Options{})
 	empty, err := s.Backlog(t.Context(), epoch)
-	if err != nil || len(empty.Movements)+len(empty.Callbacks) > 0 || empty.Mail != 0 || empty.Overdue[store.PollQueue] != 0 {
+	if err != nil || empty.Mail != 0 || empty.Overdue[store.PollQueue] != 0 {
 		t.Fatalf("of an empty database: %+v, %v", empty, err)
+	}
+	if none, err := s.Oldest(t.Context(), epoch); err != nil || len(none.Movements)+len(none.Callbacks) > 0 {
+		t.Fatalf("of an empty database: %+v, %v", none, err)
 	}
 	moved := func(merchant, mode, kind, ended, age string) string {
 		return `INSERT INTO movements (merchant_id, mode, kind, reference, id, attempt, operation, provider, state, ended, sequence, amount, request,
@@ -40,15 +43,27 @@ func TestBacklog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	old, err := s.Oldest(t.Context(), epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := store.Backlog{
 		Overdue: map[string]time.Duration{store.PollQueue: 7 * time.Minute, store.CallbackQueue: 10 * time.Minute, store.MailQueue: 0, store.StatementQueue: 0},
+		Mail:    4 * time.Hour,
+	}
+	wanted := store.Oldest{
 		Movements: map[store.OpenKind]time.Duration{
 			{Kind: "transfer", Mode: "live"}: 3 * time.Hour, {Kind: "order", Mode: "live"}: 5 * time.Minute, {Kind: "payment", Mode: "test"}: 24 * time.Hour,
 		},
-		Callbacks: map[string]time.Duration{"live": 48 * time.Hour}, Mail: 4 * time.Hour,
+		Callbacks: map[string]time.Duration{"live": 48 * time.Hour},
 	}
-	if !maps.Equal(got.Overdue, want.Overdue) || !maps.Equal(got.Movements, want.Movements) || !maps.Equal(got.Callbacks, want.Callbacks) || got.Mail != want.Mail {
-		t.Errorf("it is\n%+v, want\n%+v", got, want)
+	if !maps.Equal(got.Overdue, want.Overdue) || !maps.Equal(old.Movements, wanted.Movements) || !maps.Equal(old.Callbacks, wanted.Callbacks) || got.Mail != want.Mail {
+		t.Errorf("it is\n%+v %+v, want\n%+v %+v", got, old, want, wanted)
+	}
+	for most, complete := range map[int64]bool{1: false, 3: false, 5: true} { // four accounts and kinds have something open
+		if some, err := s.OldestOf(t.Context(), epoch, most); (err == nil) != complete {
+			t.Errorf("of %d accounts at most: %+v, %v", most, some, err)
+		}
 	}
 	if n := s.Outcomes()["ok"]; n < 8 {
 		t.Errorf("%d statements are counted as ok", n)

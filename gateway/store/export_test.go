@@ -58,3 +58,8 @@ func Move(c movement.Change) (sql string, values []any) {
 
 // Columns takes a row in as the store does.
 func Columns(into ...any) pgx.RowScanner { return columns(into) }
+
+// OldestOf is Oldest with another bound.
+func (s *Store) OldestOf(ctx context.Context, now time.Time, most int64) (Oldest, error) {
+	return s.oldest(ctx, now, most)
+}

@@ -488,6 +488,11 @@ func (s *Store) demote(ctx context.Context, what string, audit Audit, m tenants.
 		if err := q.EndSessions(ctx, m.PersonID); err != nil {
 			return err
 		}
+		if slices.ContainsFunc(left, func(row dbsqlc.MembersOfRow) bool {
+			return row.PersonID == m.PersonID && tenants.Invites(m.MerchantID, tenants.Role(row.Role))
+		}) {
+			return nil // what they have invited to stays theirs to do
+		}
 		if err := uninvite(ctx, tx, audit, m.MerchantID, m.Email, m.Email); err != nil || m.MerchantID != tenants.Platform {
 			return err
 		}

@@ -93,6 +93,9 @@ func (c *Console) setRole(r *room) error {
 	if err != nil {
 		return err
 	}
+	if m.Role == tenants.Role(r.Form("role")) {
+		return r.Go("/people", "") // nobody's sessions end for nothing
+	}
 	m.Role = tenants.Role(r.Form("role"))
 	err = c.deps.SignIn.SetRole(r.Request.Context(), r.By(), m)
 	return r.did(err, "/people", "The role is changed, and all sessions of that person are ended.")

@@ -26,7 +26,7 @@ WITH RECURSIVE seen AS (
     ) AS n
     WHERE s.step < $1::INT8
 )
-SELECT kind::TEXT AS kind, mode::TEXT AS mode, MIN(created_at)::TIMESTAMPTZ AS oldest FROM seen
+SELECT kind::TEXT AS kind, mode::TEXT AS mode, MIN(created_at)::TIMESTAMPTZ AS oldest, MAX(step)::INT8 AS steps FROM seen
 GROUP BY kind, mode
 ORDER BY kind, mode
 `
@@ -35,6 +35,7 @@ type OldestOpenMovementsRow struct {
 	Kind   string
 	Mode   string
 	Oldest time.Time
+	Steps  int64
 }
 
 // Goes from account to account and kind to kind, one look at the index each, and so reads
@@ -48,7 +49,12 @@ func (q *Queries) OldestOpenMovements(ctx context.Context, most int64) ([]Oldest
 	var items []OldestOpenMovementsRow
 	for rows.Next() {
 		var i OldestOpenMovementsRow
-		if err := rows.Scan(&i.Kind, &i.Mode, &i.Oldest); err != nil {
+		if err := rows.Scan(
+			&i.Kind,
+			&i.Mode,
+			&i.Oldest,
+			&i.Steps,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -75,13 +81,13 @@ WITH RECURSIVE seen AS (
     ) AS n
     WHERE s.step < $1::INT8
 )
-SELECT s.mode::TEXT AS mode, MIN(w.created_at)::TIMESTAMPTZ AS oldest FROM seen AS s
-CROSS JOIN LATERAL (
+SELECT s.mode::TEXT AS mode, COALESCE(MIN(w.created_at), TIMESTAMPTZ '1970-01-01')::TIMESTAMPTZ AS oldest, MAX(s.step)::INT8 AS steps FROM seen AS s
+LEFT JOIN LATERAL (
     SELECT c.created_at FROM callbacks AS c
     WHERE c.merchant_id = s.merchant_id AND c.mode = s.mode AND c.state = 'waiting' AND c.state IN ('waiting', 'gone', 'dead')
     ORDER BY c.created_at
     LIMIT 1
-) AS w
+) AS w ON TRUE
 GROUP BY s.mode
 ORDER BY s.mode
 `
@@ -89,9 +95,10 @@ ORDER BY s.mode
 type OldestWaitingCallbacksRow struct {
 	Mode   string
 	Oldest time.Time
+	Steps  int64
 }
 
-// Goes from account to account likewise.
+// Goes from account to account likewise. The Unix epoch where none waits in a mode.
 func (q *Queries) OldestWaitingCallbacks(ctx context.Context, most int64) ([]OldestWaitingCallbacksRow, error) {
 	rows, err := q.db.Query(ctx, oldestWaitingCallbacks, most)
 	if err != nil {
@@ -101,7 +108,7 @@ func (q *Queries) OldestWaitingCallbacks(ctx context.Context, most int64) ([]Old
 	var items []OldestWaitingCallbacksRow
 	for rows.Next() {
 		var i OldestWaitingCallbacksRow
-		if err := rows.Scan(&i.Mode, &i.Oldest); err != nil {
+		if err := rows.Scan(&i.Mode, &i.Oldest, &i.Steps); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

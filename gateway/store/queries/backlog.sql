@@ -51,12 +51,12 @@ WITH RECURSIVE seen AS (
     ) AS n
     WHERE s.step < @most::INT8
 )
-SELECT kind::TEXT AS kind, mode::TEXT AS mode, MIN(created_at)::TIMESTAMPTZ AS oldest FROM seen
+SELECT kind::TEXT AS kind, mode::TEXT AS mode, MIN(created_at)::TIMESTAMPTZ AS oldest, MAX(step)::INT8 AS steps FROM seen
 GROUP BY kind, mode
 ORDER BY kind, mode;
 
 -- name: OldestWaitingCallbacks :many
--- Goes from account to account likewise.
+-- Goes from account to account likewise. The Unix epoch where none waits in a mode.
 WITH RECURSIVE seen AS (
     (SELECT c.merchant_id, c.mode, 1::INT8 AS step FROM callbacks AS c
     WHERE c.state IN ('waiting', 'gone', 'dead')
@@ -72,13 +72,13 @@ WITH RECURSIVE seen AS (
     ) AS n
     WHERE s.step < @most::INT8
 )
-SELECT s.mode::TEXT AS mode, MIN(w.created_at)::TIMESTAMPTZ AS oldest FROM seen AS s
-CROSS JOIN LATERAL (
+SELECT s.mode::TEXT AS mode, COALESCE(MIN(w.created_at), TIMESTAMPTZ '1970-01-01')::TIMESTAMPTZ AS oldest, MAX(s.step)::INT8 AS steps FROM seen AS s
+LEFT JOIN LATERAL (
     SELECT c.created_at FROM callbacks AS c
     WHERE c.merchant_id = s.merchant_id AND c.mode = s.mode AND c.state = 'waiting' AND c.state IN ('waiting', 'gone', 'dead')
     ORDER BY c.created_at
     LIMIT 1
-) AS w
+) AS w ON TRUE
 GROUP BY s.mode
 ORDER BY s.mode;
 
