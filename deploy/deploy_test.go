@@ -213,6 +213,31 @@ func TestHAProxyOfCompose(t *testing.T) {
 	}
 }
 
+// TestVersions: what is copied names the version that it came with.
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	number, err := os.ReadFile("../gateway/version/number")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, found := strings.TrimSpace(string(number)), 0
+	named := regexp.MustCompile(`(?:gerbang[-:]|VERSION=|newTag: )(\d+\.\d+\.\d+)`)
+	for _, file := range []string{"README.md", "container/Dockerfile", "container/compose.yaml", "kubernetes/base/kustomization.yaml"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range named.FindAllStringSubmatch(string(text), -1) {
+			if found++; one[1] != want {
+				t.Errorf("%s names %s, and this is %s", file, one[0], want)
+			}
+		}
+	}
+	if found < 6 {
+		t.Errorf("only %d versions are named", found)
+	}
+}
+
 // TestDockerfile: each file that it takes is one that a release has, and it runs as nobody who may write there.
 func TestDockerfile(t *testing.T) {
 	t.Parallel()

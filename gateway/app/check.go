@@ -12,9 +12,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
@@ -62,7 +64,7 @@ func Check(ctx context.Context, path string, getenv func(string) string, log *sl
 	c := &checking{config: config, log: log}
 	c.tell("configuration", Good, "%s", path)
 	for _, judge := range []func(context.Context){c.files, c.keyset, c.database, c.listeners, c.urls, c.policy, c.plugins, c.mails, c.provider} {
-		within, cancel := context.WithTimeout(ctx, checkWithin)
+		within, cancel := context.WithTimeout(ctx, checkWithin*time.Duration(1+len(config.Plugins)))
 		judge(within)
 		cancel()
 	}
@@ -139,6 +141,9 @@ func (c *checking) database(ctx context.Context) {
 	if c.vault != nil {
 		c.judge("keyset of the database", checkNameKey(ctx, s, c.vault), "opens what the database has sealed, as far as there is any")
 	}
+	if heads, err := s.PluginHeads(ctx); err == nil && len(heads) > 0 { // there may be no such table yet
+		c.tell("approved plugins", Warning, "%d run by an operator's approval, whatever is configured under their names: these are not judged here, gerbang plugin list shows them", len(heads))
+	}
 	before := time.Now()
 	theirs, err := s.Clock(ctx)
 	switch off := theirs.Sub(before).Round(time.Millisecond); {
@@ -173,11 +178,14 @@ func (c *checking) schema(ctx context.Context, s *store.Store) {
 // listeners judges whether the addresses can be taken. A gateway that runs has them, and is known by what it answers there.
 func (c *checking) listeners(ctx context.Context) {
 	var listening net.ListenConfig
-	for _, one := range []struct{ key, address, path, answer string }{
-		{"listen", c.config.Listen, "/openapi.json", `"openapi"`},
-		{"console", c.config.Console, "/healthz", `"alive":true`},
-		{"merchants_console", c.config.MerchantsConsole, "/signin", "Gerbang"},
-		{"sandbox_listen", c.config.SandboxListen, "", ""},
+	for _, one := range []struct {
+		key, address, path string
+		answers            []string
+	}{
+		{"listen", c.config.Listen, "/openapi.json", []string{`"openapi"`}},
+		{"console", c.config.Console, "/healthz", []string{`"alive":true`, console.Elsewhere}}, // also where this machine may not come in
+		{"merchants_console", c.config.MerchantsConsole, "/signin", []string{"Gerbang"}},
+		{"sandbox_listen", c.config.SandboxListen, "", nil},
 	} {
 		if one.address == "" {
 			continue
@@ -188,7 +196,7 @@ func (c *checking) listeners(ctx context.Context) {
 			c.judge(one.key, l.Close(), "%s is free", one.address)
 		case one.path == "":
 			c.tell(one.key, Warning, "%v: it is well if that is the gateway that runs here", err)
-		case answers(ctx, one.address, one.path, one.answer):
+		case answers(ctx, one.address, one.path, one.answers...):
 			c.tell(one.key, Good, "%s is taken, by a gateway that runs here", one.address)
 		default:
 			c.tell(one.key, Fault, "%v", err)
@@ -197,7 +205,7 @@ func (c *checking) listeners(ctx context.Context) {
 }
 
 // answers tells whether something of this machine answers as a gateway does.
-func answers(ctx context.Context, address, path, want string) bool {
+func answers(ctx context.Context, address, path string, want ...string) bool {
 	machine, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return false
@@ -215,7 +223,7 @@ func answers(ctx context.Context, address, path, want string) bool {
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, 4<<20))
-	return err == nil && response.StatusCode == http.StatusOK && strings.Contains(string(body), want)
+	return err == nil && slices.ContainsFunc(want, func(text string) bool { return strings.Contains(string(body), text) })
 }
 
 // urls judges what others are told of this gateway.

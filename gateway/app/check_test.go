@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
@@ -64,6 +65,12 @@ plugins: []
 	healthy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"alive":true}`) })) // of another program
 	defer healthy.Close()
 	check(file("listen: 127.0.0.1:0\nconsole: 127.0.0.1:0", "listen: "+taken.Addr().String()+"\nconsole: "+healthy.Listener.Addr().String()), "listen", Fault, "in use")
+	closed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, `{"message":"`+console.Elsewhere+`"}`)
+	}))
+	defer closed.Close()
+	check(file("console: 127.0.0.1:0", "console: "+closed.Listener.Addr().String()), "console", Good, "by a gateway that runs here")
 	check(file("https:", "http:"), "public_url", Warning, "not https")
 	check(file("keyset_file: keyset", "keyset_file: none"), "keyset", Fault, "none")
 	check(file("plugins_dir: plugins", "plugins_dir: plugins\ntime_zone: Nowhere/None"), "time_zone", Fault, "Nowhere")

@@ -231,7 +231,7 @@ func overrides(getenv func(string) string) []string {
 	var pairs []string
 	for _, key := range []string{
 		"listen", "console", "merchants_console", "merchants_console_url", "operators_console_url", "public_url", "service_name", "database_url", "database_url_file",
-		"database_connections", "migrate", "keyset_file", "keyset_env", "keyset_uri", "policy_dir", "first_policy_dir", "time_zone",
+		"database_connections", "migrate", "keyset_file", "keyset_env", "keyset_uri", "policy_dir", "first_policy_dir", "time_zone", "sandbox_listen", "sandbox_url",
 	} {
 		if value := getenv(envPrefix + strings.ToUpper(key)); value != "" {
 			pairs = append(pairs, key+"="+value)

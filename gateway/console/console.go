@@ -276,6 +276,9 @@ func serve[In, Out any](c *Console, e adminapi.Endpoint[In, Out], handle func(*c
 // requestID is the header that every answer carries.
 const requestID = "X-Request-Id"
 
+// Elsewhere is what an address is told that may not come in.
+const Elsewhere = "This address may not use the console."
+
 // ServeHTTP answers one request from the network: of an address that may come in, and
 // under /admin/ of an operator with a token.
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -283,7 +286,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	address := peer(r)
 	if !c.allowed(address) {
 		w.Header().Set("Connection", "close")
-		c.fail(w, r, id, fault.New(fault.ScopeMissing, "This address may not use the console."))
+		c.fail(w, r, id, fault.New(fault.ScopeMissing, Elsewhere))
 		return
 	}
 	origin := limit.ClientAddress(r, c.access.Load().Trusted)

@@ -142,9 +142,24 @@ func judge(t *testing.T, all objects) {
 			t.Errorf("the probe %+v", probe)
 		}
 	}
+	if got, want := secretsOf(all.jobs[0].Spec.Template.Spec), secretsOf(pod.Spec); got == "" || got != want {
+		t.Errorf("the migration has the secrets at %q, the gateway at %q: the database's URL names files there", got, want)
+	}
 	for _, spec := range []core.PodSpec{pod.Spec, all.jobs[0].Spec.Template.Spec} {
 		restricted(t, spec, all.accounts[0].Name)
 	}
+}
+
+// secretsOf is where a pod's container has its secret.
+func secretsOf(spec core.PodSpec) string {
+	for _, v := range spec.Volumes {
+		for _, m := range spec.Containers[0].VolumeMounts {
+			if v.Secret != nil && v.Name == m.Name {
+				return v.Secret.SecretName + " " + m.MountPath
+			}
+		}
+	}
+	return ""
 }
 
 func restricted(t *testing.T, spec core.PodSpec, account string) {

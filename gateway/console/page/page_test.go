@@ -549,6 +549,18 @@ func TestInvitationsEndWithTheirOperator(t *testing.T) {
 		t.Fatal(err)
 	}
 	demoted, removed := operator("demoted@example.com"), operator("removed@example.com")
+	kept, err := s.invite(t, demoted.Email, s.shop(t), tenants.RoleOwner, "kept@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := demoted
+	same.Role = "admin" // which may invite, as before
+	if err := s.signin.SetRole(t.Context(), "stays@example.com", same); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.signin.Invitation(t.Context(), kept); err != nil {
+		t.Errorf("the invitation of who lost no right: %v", err)
+	}
 	for by, end := range map[string]func() error{
 		demoted.Email: func() error { return s.signin.SetRole(t.Context(), "stays@example.com", demoted) },
 		removed.Email: func() error { return s.signin.Remove(t.Context(), "stays@example.com", removed) },
