@@ -183,7 +183,7 @@ func (c *checking) listeners(ctx context.Context) {
 		answers            []string
 	}{
 		{"listen", c.config.Listen, "/openapi.json", []string{`"openapi"`}},
-		{"console", c.config.Console, "/healthz", []string{`"alive":true`, console.Elsewhere}}, // also where this machine may not come in
+		{"console", c.config.Console, "/healthz", []string{`"alive":true`, console.Elsewhere().Message}}, // also where this machine may not come in
 		{"merchants_console", c.config.MerchantsConsole, "/signin", []string{"Gerbang"}},
 		{"sandbox_listen", c.config.SandboxListen, "", nil},
 	} {

@@ -67,7 +67,7 @@ plugins: []
 	check(file("listen: 127.0.0.1:0\nconsole: 127.0.0.1:0", "listen: "+taken.Addr().String()+"\nconsole: "+healthy.Listener.Addr().String()), "listen", Fault, "in use")
 	closed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
-		_, _ = io.WriteString(w, `{"message":"`+console.Elsewhere+`"}`)
+		_, _ = io.WriteString(w, `{"message":"`+console.Elsewhere().Message+`"}`)
 	}))
 	defer closed.Close()
 	check(file("console: 127.0.0.1:0", "console: "+closed.Listener.Addr().String()), "console", Good, "by a gateway that runs here")

@@ -276,8 +276,10 @@ func serve[In, Out any](c *Console, e adminapi.Endpoint[In, Out], handle func(*c
 // requestID is the header that every answer carries.
 const requestID = "X-Request-Id"
 
-// Elsewhere is what an address is told that may not come in.
-const Elsewhere = "This address may not use the console."
+// Elsewhere refuses an address that may not come in.
+func Elsewhere() *fault.Error {
+	return fault.New(fault.ScopeMissing, "This address may not use the console.")
+}
 
 // ServeHTTP answers one request from the network: of an address that may come in, and
 // under /admin/ of an operator with a token.
@@ -286,7 +288,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	address := peer(r)
 	if !c.allowed(address) {
 		w.Header().Set("Connection", "close")
-		c.fail(w, r, id, fault.New(fault.ScopeMissing, Elsewhere))
+		c.fail(w, r, id, Elsewhere())
 		return
 	}
 	origin := limit.ClientAddress(r, c.access.Load().Trusted)
