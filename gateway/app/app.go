@@ -210,9 +210,7 @@ func (a *App) wire(ctx context.Context) error {
 	a.wireMoney(vault, mailed)
 	a.poller = lifecycle.NewPoller(a.store, a.lifecycle, a.leases(pollQueue, replica), a.log)
 	a.reader = reconcile.NewReader(a.store, a.reconciler.Read, a.leases("statements", replica), a.log)
-	if err := a.wireSignIn(vault, mailed); err != nil {
-		return err
-	}
+	a.wireSignIn(vault, mailed)
 	if err := a.wireDispatcher(vault, replica); err != nil {
 		return err
 	}

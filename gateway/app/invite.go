@@ -66,11 +66,11 @@ func openSignIn(ctx context.Context, c Config) (in *signin.SignIn, done func(), 
 	if _, err = readNameKey(ctx, s, vault, time.Now()); err != nil { // it is this database's keyset
 		return nil, nil, err
 	}
-	in, err = signin.New(signin.Dependencies{
+	in = signin.New(signin.Dependencies{
 		Store: s, Vault: vault, Failures: limit.NewFailures(), Asks: limit.NewFailures(), Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Links: signin.Links{Merchants: c.MerchantsConsoleURL, Operators: c.OperatorsConsoleURL},
 	})
-	return in, s.Close, err
+	return in, s.Close, nil
 }
 
 // Invite makes an invitation to a merchant, or to the platform, on the database and the

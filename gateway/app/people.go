@@ -20,18 +20,15 @@ import (
 
 // wireSignIn makes what people sign in with. Mailed wakes the outbox; it is nil where no
 // mails are sent.
-func (a *App) wireSignIn(vault *tenants.Vault, mailed func()) (err error) {
+func (a *App) wireSignIn(vault *tenants.Vault, mailed func()) {
 	links := signin.Links{Merchants: a.config.MerchantsConsoleURL}
 	if a.operatorsReachable() {
 		links.Operators = a.config.OperatorsConsoleURL
 	}
-	a.SignIn, err = signin.New(signin.Dependencies{
+	a.SignIn = signin.New(signin.Dependencies{
 		Store: a.store, Vault: vault, Failures: a.metrics.CountFailures(limit.NewFailures()), Asks: limit.NewFailures(), Links: links, Mailed: mailed, Now: a.clock.Now, Log: a.log,
 	})
-	if err == nil {
-		a.directory.NoteRefusals(a.SignIn.KeyRefused)
-	}
-	return err
+	a.directory.NoteRefusals(a.SignIn.KeyRefused)
 }
 
 // wirePeople makes the consoles' pages.

@@ -3,11 +3,13 @@ package catalog
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
@@ -88,13 +90,25 @@ func describe(operations []*Operation) ([]byte, error) {
 	return document, checkDocument(document)
 }
 
+// valid holds the digests of the documents that were found valid. A start makes the same one twice, and to check it takes
+// longer than to make it.
+var valid sync.Map
+
 func checkDocument(document []byte) error {
+	digest := sha256.Sum256(document)
+	if _, known := valid.Load(digest); known {
+		return nil
+	}
 	loaded, err := openapi3.NewLoader().LoadFromData(document)
 	if err != nil {
 		return err
 	}
 	// Examples fit by how they are chosen; to check them all again takes longer than the rest.
-	return loaded.Validate(context.Background(), openapi3.DisableExamplesValidation())
+	if err := loaded.Validate(context.Background(), openapi3.DisableExamplesValidation()); err != nil {
+		return err
+	}
+	valid.Store(digest, nil)
+	return nil
 }
 
 // tag is the tag of a path or an event, which the document explains once.

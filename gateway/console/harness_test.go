@@ -290,12 +290,9 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 		t.Fatal(err)
 	}
 	approvals.Follow(w.plugins)
-	people, err := signin.New(signin.Dependencies{
+	people := signin.New(signin.Dependencies{
 		Store: w.store, Vault: w.vault, Failures: limit.NewFailures(), Asks: limit.NewFailures(), Links: signin.Links{Merchants: "https://console.example.com"}, Now: now, Log: log,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	deps := console.Dependencies{
 		People:    people,
 		Approvals: approvals, Finder: w.store, Policies: w.store, Publisher: w.publisher, Following: w.following,

@@ -69,7 +69,6 @@ type SignIn struct {
 	refused  chan refused // each once, as long as it waits
 	mu       sync.Mutex
 	waiting  map[refused]refusal
-	nobody   string // a password's hash, for addresses that nobody has
 
 	links     Links
 	mailed    func()
@@ -91,16 +90,18 @@ type Dependencies struct {
 }
 
 // New makes a SignIn.
-func New(d Dependencies) (*SignIn, error) {
+func New(d Dependencies) *SignIn {
 	s := &SignIn{
 		store: d.Store, vault: d.Vault, failures: d.Failures, asks: d.Asks, links: d.Links, mailed: d.Mailed, now: d.Now, log: d.Log,
 		hashing: make(chan struct{}, max(1, runtime.NumCPU()/coresAHash)), refused: make(chan refused, mostRefusals), waiting: map[refused]refusal{},
 		forgotten: make(chan asked, mostAsked), pending: make(chan notification, mostAsked), notified: map[string]bool{},
 	}
-	var err error
-	s.nobody, err = argon2id.CreateHash(rand.Text(), hashParams)
-	return s, err
+	return s
 }
+
+// nobody is a password's hash, for addresses that nobody has. It is made by the first who signs in, whoever that is, and
+// not at each start, which most programs end without a sign-in.
+var nobody = sync.OnceValues(func() (string, error) { return argon2id.CreateHash(rand.Text(), hashParams) })
 
 // Try lets somebody in by address, password and code, or is ErrRefused or ErrTooMany.
 // Whether an email address is known can't be told from the answer, nor from its time: a
@@ -110,13 +111,16 @@ func (s *SignIn) Try(ctx context.Context, browser Browser, from netip.Addr, addr
 	if s.failures.Blocked(s.now(), from) {
 		return tenants.Person{}, ErrTooMany
 	}
+	hash, err := nobody()
+	if err != nil {
+		return tenants.Person{}, err
+	}
 	address, _ = Email(address)
 	person, err := s.store.PersonByEmail(ctx, address)
 	known := err == nil
 	if err != nil && !errors.Is(err, tenants.ErrNotFound) {
 		return tenants.Person{}, err
 	}
-	hash := s.nobody
 	if known {
 		hash = person.Password
 	}

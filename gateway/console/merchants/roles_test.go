@@ -149,12 +149,9 @@ func people(t *testing.T) (*store.Store, *signin.SignIn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := signin.New(signin.Dependencies{
+	in := signin.New(signin.Dependencies{
 		Store: kept, Vault: vault, Failures: limit.NewFailures(), Asks: limit.NewFailures(), Links: signin.Links{Merchants: "https://console.example", Operators: "https://operators.example"}, Now: time.Now, Log: log,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return kept, in
 }
 

@@ -295,14 +295,11 @@ func arrive(t *testing.T, role tenants.Role, empty bool) (v visitor, code string
 	id := uuid.MustParse("00000000-0000-7000-8000-000000000001")
 	now := func() time.Time { return time.Date(2026, 1, 31, 3, 4, 5, 0, time.UTC) }
 	v = visitor{T: t, logs: &bytes.Buffer{}, asked: &asked{}, roles: &[]tenants.Role{}, changes: &[]string{}}
-	of, err := signin.New(signin.Dependencies{Store: people{
+	of := signin.New(signin.Dependencies{Store: people{
 		changes: v.changes,
 		person:  tenants.Person{ID: id, Email: visits, Name: "Ayu", Password: hash, TOTP: []byte(factor)},
 		member:  tenants.Member{PersonID: id, MerchantID: tenants.Platform, Role: role, Email: visits, Name: "Ayu", Since: now()},
 	}, Vault: plain{}, Failures: patient{}, Asks: patient{}, Links: signin.Links{Merchants: "http://merchants.example", Operators: "http://console.example"}, Now: now, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
 	console, err := New(Config{URL: "http://console.example", Trusted: func() []netip.Prefix { return nil }}, Dependencies{
 		Dependencies: page.Dependencies{SignIn: of, Sessions: memstore.NewWithCleanupInterval(0), Now: now, Log: slog.New(slog.NewTextHandler(v.logs, nil))},
 		Admin: func(by string, role tenants.Role) *adminapi.Client {

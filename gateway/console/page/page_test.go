@@ -88,13 +88,9 @@ var links = signin.Links{Merchants: "https://console.example", Operators: "https
 // replica is what people sign in with on one replica.
 func (s *setting) replica(t *testing.T, to signin.Links, mailed func()) *signin.SignIn {
 	t.Helper()
-	in, err := signin.New(signin.Dependencies{
+	return signin.New(signin.Dependencies{
 		Store: s.store, Vault: s.vault, Failures: limit.NewFailures(), Asks: limit.NewFailures(), Links: to, Mailed: mailed, Now: s.now, Log: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return in
 }
 
 // invite returns the secret of an invitation that is not mailed.
