@@ -39,20 +39,25 @@ const (
 // ErrTimeout is that a condition did not hold in time.
 var ErrTimeout = errors.New("waited in vain")
 
+// Most conditions ask the program, so what takes longer is looked at less often: after an eighth of the time that it took
+// so far.
+const (
+	shortestPause = 20 * time.Millisecond
+	longestPause  = 200 * time.Millisecond
+)
+
 // Until polls a condition until it holds, or returns ErrTimeout.
 func Until(within time.Duration, holds func() bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
+	for began := time.Now(); !holds(); {
 		select {
 		case <-ctx.Done():
 			if holds() { // the test itself may have had no processor meanwhile
 				return nil
 			}
 			return ErrTimeout
-		case <-tick.C:
+		case <-time.After(min(max(time.Since(began)/8, shortestPause), longestPause)):
 		}
 	}
 	return nil
