@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -82,7 +83,8 @@ var build = sync.OnceValues(func() (_ string, err error) {
 		return "", fmt.Errorf("no plugins to build: %w", err)
 	}
 	// One provider of payments is enough for most stories, and is Xendit's.
-	arguments, more := []string{"build", "-trimpath", "-o", filepath.Join(bin, "plugins") + "/"}, []string{"build", "-trimpath", "-o", filepath.Join(bin, "more") + "/"}
+	small := []string{"build", "-trimpath", "-ldflags", "-s -w", "-o"}
+	arguments, more := append(slices.Clone(small), filepath.Join(bin, "plugins")+"/"), append(slices.Clone(small), filepath.Join(bin, "more")+"/")
 	for _, main := range plugins {
 		if name := filepath.Base(filepath.Dir(main)); name != "midtrans" {
 			arguments = append(arguments, "./plugins/"+name)
@@ -90,7 +92,7 @@ var build = sync.OnceValues(func() (_ string, err error) {
 			more = append(more, "./plugins/"+name)
 		}
 	}
-	for _, a := range [][]string{arguments, more, {"build", "-trimpath", "-o", filepath.Join(bin, "gerbang"), "./gateway/cmd/gerbang"}} {
+	for _, a := range [][]string{arguments, more, append(slices.Clone(small), filepath.Join(bin, "gerbang"), "./gateway/cmd/gerbang")} {
 		command := exec.Command("go", a...)
 		command.Dir = Root
 		if out, err := command.CombinedOutput(); err != nil {

@@ -23,8 +23,8 @@ func Released(t testing.TB, commit string) string {
 	for _, step := range []*exec.Cmd{
 		exec.Command("git", "-C", root, "archive", "--output", archive, commit),
 		exec.Command("tar", "-x", "-C", tree, "-f", archive),
-		exec.Command("go", "-C", tree, "build", "-buildvcs=false", "-o", bin+"/", "./gateway/cmd/gerbang"),
-		exec.Command("go", "-C", tree, "build", "-buildvcs=false", "-o", bin+"/plugins/", "./plugins/payments"),
+		exec.Command("go", "-C", tree, "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w", "-o", bin+"/", "./gateway/cmd/gerbang"),
+		exec.Command("go", "-C", tree, "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w", "-o", bin+"/plugins/", "./plugins/payments"),
 	} {
 		if out, err := step.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v\n%s", step.Args, err, out)
