@@ -63,7 +63,7 @@ func scenarios(t *testing.T, one, receiver string) (gateway, server []scenario) 
 
 func TestClients(t *testing.T) {
 	t.Parallel()
-	p := harness.Start(t, harness.Settings{})
+	p := harness.Shared(t)
 	for _, l := range languages {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()

@@ -18,7 +18,7 @@ import (
 // verifies callbacks, as the gateway finds by asking it.
 func TestFirstSteps(t *testing.T) {
 	t.Parallel()
-	p := harness.Start(t, harness.Settings{})
+	p := harness.Shared(t)
 	program := func(t *testing.T, name, by string) *exec.Cmd {
 		t.Helper()
 		text, err := firstpayment.Files.ReadFile(name)

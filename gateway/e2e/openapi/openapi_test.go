@@ -25,7 +25,7 @@ import (
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	tools := harness.NodeTools(t)
-	p := harness.Start(t, harness.Settings{})
+	p := harness.Shared(t)
 	_, text, _ := p.Get(t, p.APIURL+"/openapi.json")
 	document := filepath.Join(t.TempDir(), "openapi.json")
 	if err := os.WriteFile(document, text, 0o600); err != nil {

@@ -14,7 +14,7 @@ import (
 func TestPages(t *testing.T) {
 	t.Parallel()
 	b := browser.Start(t)
-	p := harness.Start(t, harness.Settings{})
+	p := harness.Shared(t)
 	t.Run("guides", func(t *testing.T) {
 		t.Parallel()
 		var pages []string
