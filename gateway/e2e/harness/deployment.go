@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"text/template"
@@ -23,6 +24,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // Deployment is what the replicas of one `gerbang serve` share: a directory
@@ -50,8 +52,7 @@ type Approval struct {
 	Read  []string // what it may read
 }
 
-// NewDeployment makes, by the operator's own commands, all that a replica needs
-// beside a database to take payments.
+// NewDeployment makes all that a replica needs beside a database to take payments.
 func NewDeployment(t *testing.T) *Deployment {
 	t.Helper()
 	return NewDeploymentOf(t, "payments")
@@ -64,9 +65,8 @@ func NewDeploymentOf(t testing.TB, provider string, flags ...string) *Deployment
 	d := &Deployment{Dir: t.TempDir(), token: strings.Repeat(uuid.NewString(), 2), Peer: strings.Repeat(uuid.NewString(), 2), front: newBalancer(t)}
 	d.write(t, "operator.token", d.token+"\n")
 	d.write(t, "peer.token", d.Peer+"\n")
-	nobody := &Program{}
-	if out, err := nobody.Run(t, "keyset", "create", filepath.Join(d.Dir, "keyset.json")); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := tenants.CreateKeysetFile(filepath.Join(d.Dir, "keyset.json")); err != nil {
+		t.Fatal(err)
 	}
 	d.simulate(t, provider, flags...)
 	return d
@@ -93,14 +93,22 @@ func (d *Deployment) Simulator() *Program {
 	return &Program{Document: Document{SandboxURL: d.SandboxURL}}
 }
 
+// approved are the providers' plugins that this process has approved: each is started for that.
+var approved sync.Map
+
 // Approve approves a provider's plugin.
 func Approve(t testing.TB, provider string) Approval {
 	t.Helper()
+	if a, known := approved.Load(provider); known {
+		return a.(Approval)
+	}
 	path := filepath.Join(filepath.Dir(Binary(t)), "plugins", provider)
 	if _, err := os.Stat(path); err != nil {
 		path = filepath.Join(filepath.Dir(Binary(t)), "more", provider)
 	}
-	return ApproveAt(t, path)
+	a := ApproveAt(t, path)
+	approved.Store(provider, a)
+	return a
 }
 
 // ApproveAt approves a plugin of the test's own.
@@ -246,12 +254,15 @@ func (p *Program) Serves() bool {
 	return false
 }
 
-// NewShop makes a merchant as an operator does, by the commands, and connects
-// its live mode to the simulator.
+// NewShop makes a merchant as an operator does, and connects its live mode to the
+// simulator.
 func (d *Deployment) NewShop(t testing.TB, p *Program, tier string) Shop {
 	t.Helper()
-	var made Merchant
-	p.MustRun(t, "", &made, "merchant", "create", "Toko Contoh", "--tier", tier)
+	created, err := adminapi.CreateMerchant.Call(t.Context(), p.Admin(), adminapi.NewMerchant{Name: "Toko Contoh", Tier: tier})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := Merchant{created.MerchantID, tier, created.LiveKey, created.TestKey, created.CallbackSecret, created.TestCallbackSecret}
 	for _, replica := range d.replicas {
 		replica.Merchants = append(replica.Merchants, made) // their logs are searched for the secrets
 	}
@@ -269,22 +280,22 @@ func (d *Deployment) Connect(t testing.TB, p *Program, whose string) string {
 // ConnectThrough is Connect with other credentials than the simulator gave.
 func (d *Deployment) ConnectThrough(t testing.TB, p *Program, whose string, change func(json.RawMessage) json.RawMessage) string {
 	t.Helper()
-	return d.connect(t, p, whose, "live", change)
+	return d.connect(t, p, whose, "live", change, false)
 }
 
 // ConnectTest is Connect in test mode.
 func (d *Deployment) ConnectTest(t testing.TB, p *Program, whose string) string {
 	t.Helper()
-	return d.connect(t, p, whose, "test", func(credentials json.RawMessage) json.RawMessage { return credentials })
+	return d.connect(t, p, whose, "test", func(credentials json.RawMessage) json.RawMessage { return credentials }, false)
 }
 
 // ConnectUnverified is ConnectThrough for credentials that lead nowhere.
 func (d *Deployment) ConnectUnverified(t testing.TB, p *Program, whose string, change func(json.RawMessage) json.RawMessage) {
 	t.Helper()
-	d.connect(t, p, whose, "live", change, "--unverified")
+	d.connect(t, p, whose, "live", change, true)
 }
 
-func (d *Deployment) connect(t testing.TB, p *Program, whose, mode string, change func(json.RawMessage) json.RawMessage, flags ...string) string {
+func (d *Deployment) connect(t testing.TB, p *Program, whose, mode string, change func(json.RawMessage) json.RawMessage, unverified bool) string {
 	t.Helper()
 	var opened struct {
 		Account       string          `json:"account"`
@@ -295,9 +306,12 @@ func (d *Deployment) connect(t testing.TB, p *Program, whose, mode string, chang
 	if status := simulator.Sandbox(t, "/connect", Fields{"merchant": whose, "mode": mode}, &opened); status != http.StatusOK {
 		t.Fatalf("connect: %d", status)
 	}
-	var connection adminapi.Connection
-	p.MustRun(t, string(change(opened.Credentials)), &connection,
-		append([]string{"connection", "set", whose, d.Approved.Name, "--mode", mode, "--credentials-file", "-"}, flags...)...)
+	connection, err := adminapi.SetConnection.Call(t.Context(), p.Admin(), adminapi.ConnectionSpec{
+		Merchant: whose, Provider: d.Approved.Name, Mode: mode, Unverified: unverified, Credentials: change(opened.Credentials),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	hook := Fields{
 		"account": opened.Account, "name": "Toko Contoh", "callback_url": connection.NotifyURL, "callback_token": opened.CallbackToken,
 	}
