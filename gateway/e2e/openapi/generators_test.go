@@ -10,18 +10,16 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
-	"github.com/seed-f006e74d/gerbang/gateway/tier"
 )
 
 // TestGenerators has generators of Go make clients of the document as the running gateway
 // serves it. Each compiles and makes a payment.
 func TestGenerators(t *testing.T) {
 	t.Parallel()
-	tier.Long(t, "whole clients are generated and compiled, of which the change tier checks the rules that they need")
-	p := harness.Start(t, harness.Settings{})
+	p := harness.Shared(t)
 	_, document, _ := p.Get(t, p.APIURL+"/openapi.json")
 	for generator, arguments := range map[string][]string{
-		"ogen": {"--target", "api", "--package", "api", "openapi.json"},
+		"ogen": {"--config", "ogen.yml", "--target", "api", "--package", "api", "openapi.json"},
 		// Without skip-prune it leaves out the bodies of callbacks, which its code names.
 		"oapi-codegen": {"-generate", "types,client,skip-prune", "-package", "api", "-o", "api/api.go", "openapi.json"},
 	} {
@@ -34,7 +32,7 @@ func TestGenerators(t *testing.T) {
 			}
 			must(t, dir, "go", append([]string{"tool", generator}, arguments...)...)
 			must(t, dir, "go", "mod", "edit", "-module=generated")
-			must(t, dir, "go", "build", "-mod=mod", "-o", "pay", ".")
+			must(t, dir, "go", "build", "-mod=mod", "-ldflags=-s -w", "-o", "pay", ".")
 			pays(t, p, exec.CommandContext(t.Context(), filepath.Join(dir, "pay")))
 		})
 	}
