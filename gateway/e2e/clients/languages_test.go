@@ -260,7 +260,7 @@ func inTypeScript(t *testing.T) client {
 	programs := blocks(t, "typescript/README.md", "ts", 2)
 	write(t, filepath.Join(dir, "pay.ts"), programs[0])
 	write(t, filepath.Join(dir, "callback.cts"), programs[1])
-	command(t, dir, filepath.Join(tools, "node_modules", ".bin", "tsc"), "pay.ts", "callback.cts", "--module", "nodenext", "--target", "es2022", "--strict",
+	command(t, dir, filepath.Join(tools, "node_modules", ".bin", "tsc"), "pay.ts", "callback.cts", "--module", "nodenext", "--target", "es2022", "--strict", "--skipDefaultLibCheck",
 		"--types", "node", "--typeRoots", filepath.Join(tools, "node_modules", "@types"), "--lib", "es2023,dom")
 	put(t, dir, "run.mjs")
 	return interpreted(dir, "run.mjs", map[string][]string{"pay": {"pay.js"}, "callback": {"callback.cjs"}}, "node")
