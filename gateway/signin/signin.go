@@ -42,7 +42,7 @@ const (
 const coresAHash = 4
 
 // hashParams are argon2id's: on one core, not on all that there are.
-var hashParams = &argon2id.Params{Memory: 64 << 10, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
+var hashParams = argon2id.Params{Memory: 64 << 10, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 
 // Vault seals second factors, and what is kept of people for a while.
 type Vault interface {
@@ -66,7 +66,9 @@ type SignIn struct {
 	now      func() time.Time
 	log      *slog.Logger
 	hashing  chan struct{}
-	refused  chan refused // each once, as long as it waits
+	params   argon2id.Params
+	nobody   func() (string, error) // a password's hash, for addresses that nobody has; made by whoever signs in first, since most programs end before
+	refused  chan refused           // each once, as long as it waits
 	mu       sync.Mutex
 	waiting  map[refused]refusal
 
@@ -87,6 +89,8 @@ type Dependencies struct {
 	Mailed   func() // called after mails were committed; nil where none can be sent, and none is made
 	Now      func() time.Time
 	Log      *slog.Logger
+	// HashMemory is how many KiB hashing a password takes, for tests; 0 for what people's passwords need.
+	HashMemory uint32
 }
 
 // New makes a SignIn.
@@ -94,14 +98,12 @@ func New(d Dependencies) *SignIn {
 	s := &SignIn{
 		store: d.Store, vault: d.Vault, failures: d.Failures, asks: d.Asks, links: d.Links, mailed: d.Mailed, now: d.Now, log: d.Log,
 		hashing: make(chan struct{}, max(1, runtime.NumCPU()/coresAHash)), refused: make(chan refused, mostRefusals), waiting: map[refused]refusal{},
-		forgotten: make(chan asked, mostAsked), pending: make(chan notification, mostAsked), notified: map[string]bool{},
+		forgotten: make(chan asked, mostAsked), pending: make(chan notification, mostAsked), notified: map[string]bool{}, params: hashParams,
 	}
+	s.params.Memory = cmp.Or(d.HashMemory, s.params.Memory)
+	s.nobody = sync.OnceValues(func() (string, error) { return argon2id.CreateHash(rand.Text(), &s.params) })
 	return s
 }
-
-// nobody is a password's hash, for addresses that nobody has. It is made by the first who signs in, whoever that is, and
-// not at each start, which most programs end without a sign-in.
-var nobody = sync.OnceValues(func() (string, error) { return argon2id.CreateHash(rand.Text(), hashParams) })
 
 // Try lets somebody in by address, password and code, or is ErrRefused or ErrTooMany.
 // Whether an email address is known can't be told from the answer, nor from its time: a
@@ -111,7 +113,7 @@ func (s *SignIn) Try(ctx context.Context, browser Browser, from netip.Addr, addr
 	if s.failures.Blocked(s.now(), from) {
 		return tenants.Person{}, ErrTooMany
 	}
-	hash, err := nobody()
+	hash, err := s.nobody()
 	if err != nil {
 		return tenants.Person{}, err
 	}
@@ -390,7 +392,7 @@ func (s *SignIn) hashed(ctx context.Context, password string) (string, error) {
 		return "", err
 	}
 	defer done()
-	return argon2id.CreateHash(password, hashParams)
+	return argon2id.CreateHash(password, &s.params)
 }
 
 // invitation draws one.

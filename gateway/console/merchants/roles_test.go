@@ -151,6 +151,7 @@ func people(t *testing.T) (*store.Store, *signin.SignIn) {
 	}
 	in := signin.New(signin.Dependencies{
 		Store: kept, Vault: vault, Failures: limit.NewFailures(), Asks: limit.NewFailures(), Links: signin.Links{Merchants: "https://console.example", Operators: "https://operators.example"}, Now: time.Now, Log: log,
+		HashMemory: 64,
 	})
 	return kept, in
 }

@@ -90,6 +90,7 @@ func (s *setting) replica(t *testing.T, to signin.Links, mailed func()) *signin.
 	t.Helper()
 	return signin.New(signin.Dependencies{
 		Store: s.store, Vault: s.vault, Failures: limit.NewFailures(), Asks: limit.NewFailures(), Links: to, Mailed: mailed, Now: s.now, Log: slog.New(slog.DiscardHandler),
+		HashMemory: 64,
 	})
 }
 
