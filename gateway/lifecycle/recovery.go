@@ -97,14 +97,14 @@ func (r *Recovery) Read(ctx context.Context) error {
 func (r *Recovery) Run(ctx context.Context) error {
 	tick := time.NewTicker(readRecoveryEvery)
 	defer tick.Stop()
-	for {
+	for { // at once: a start that took long has left what it read to grow old
+		reading, cancel := context.WithTimeout(ctx, 2*readRecoveryEvery) // one that hangs must not hide what began since
+		_ = r.Read(reading)                                              // readiness tells of the database
+		cancel()
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			reading, cancel := context.WithTimeout(ctx, 2*readRecoveryEvery) // one that hangs must not hide what began since
-			_ = r.Read(reading)                                              // readiness tells of the database
-			cancel()
 		}
 	}
 }

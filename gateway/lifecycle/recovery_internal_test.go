@@ -82,6 +82,7 @@ func TestNoMoneyWhileRecoveryCannotBeRead(t *testing.T) {
 		}
 		ctx, end := context.WithCancel(t.Context())
 		defer end()
+		time.Sleep(2 * recoveryUnread) // a start that takes long
 		go func() { _ = r.Run(ctx) }()
 		want := func(after time.Duration, moves bool) {
 			t.Helper()
@@ -90,6 +91,7 @@ func TestNoMoneyWhileRecoveryCannotBeRead(t *testing.T) {
 				t.Errorf("money moves is not %v: %v; a recovery: %v", moves, r.Fault(), r.Begun())
 			}
 		}
+		want(0, true)
 		want(time.Minute, true)
 		database.away.Store(true)
 		want(recoveryUnread-readRecoveryEvery, true)
