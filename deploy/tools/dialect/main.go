@@ -11,7 +11,8 @@
 //
 // Files in a directory named migrations are migrations for goose, those in one
 // named queries are queries for sqlc, and those in one named fragments are composed to
-// statements, which a document named STATEMENTS.md writes out; any other .sql file is
+// statements, which a document named STATEMENTS.md writes out. Those in one named cockroach
+// are for CockroachDB alone, whose parser alone reads them. Any other .sql file is
 // refused, since nothing would judge it. Skipped are hidden directories, those named testdata,
 // and other modules.
 package main
@@ -36,7 +37,7 @@ type finding struct {
 
 // counts says how much was judged, so that a gate that looks in the wrong place
 // cannot pass by finding nothing.
-type counts struct{ migrations, queries, statements, tests int }
+type counts struct{ migrations, optional, queries, statements, tests int }
 
 func main() {
 	root := flag.String("root", ".", "top directory of the tree to judge")
@@ -53,8 +54,8 @@ func run(root string, out, errOut io.Writer) int {
 	for _, f := range findings {
 		fmt.Fprintf(errOut, "%s:%d: %s\n", f.file, f.line, f.text)
 	}
-	fmt.Fprintf(out, "dialect: %d migrations, %d query files, %d composed statements, %d test files, %d findings\n",
-		counted.migrations, counted.queries, counted.statements, counted.tests, len(findings))
+	fmt.Fprintf(out, "dialect: %d migrations, %d optional, %d query files, %d composed statements, %d test files, %d findings\n",
+		counted.migrations, counted.optional, counted.queries, counted.statements, counted.tests, len(findings))
 	if counted.migrations == 0 || counted.queries == 0 || counted.statements == 0 {
 		fmt.Fprintln(errOut, "dialect: no migrations, no queries or no composed statements below", root)
 		return 2
@@ -105,6 +106,9 @@ func judgeFile(name, text string, counted *counts) []finding {
 	case slices.Contains(dirs, "migrations"):
 		counted.migrations++
 		return judgeMigration(name, text)
+	case slices.Contains(dirs, "cockroach"):
+		counted.optional++
+		return judgeOptional(name, text)
 	case path.Base(name) == document:
 		src := fenced(text)
 		counted.statements += len(split(src, lex(src)))
@@ -115,7 +119,7 @@ func judgeFile(name, text string, counted *counts) []finding {
 		counted.queries++
 		return judgeQueries(name, text)
 	}
-	return []finding{{name, 1, "SQL outside a directory named migrations, queries or fragments: nothing judges it"}}
+	return []finding{{name, 1, "SQL outside a directory named migrations, queries, fragments or cockroach: nothing judges it"}}
 }
 
 // document writes composed statements out, each fenced as SQL.
