@@ -14,6 +14,9 @@ import (
 // AttemptPause lies between attempts to connect.
 const AttemptPause = attemptPause
 
+// ConnectTimeout bounds the attempt at one host.
+const ConnectTimeout = connectTimeout
+
 // CountReads counts what is read of many rows from now on.
 func (s *Store) CountReads(n *int) { s.queries = dbsqlc.New(readCounter{s.pool, n}) }
 
