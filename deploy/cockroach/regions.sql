@@ -13,7 +13,7 @@ ALTER DATABASE gerbang ADD REGION IF NOT EXISTS "region-3";
 ALTER DATABASE gerbang SET SECONDARY REGION "region-2";
 ALTER DATABASE gerbang SURVIVE REGION FAILURE;
 
--- What a gateway reads of an account that it does not remember: ten round trips, and strangers take
+-- What a gateway reads of an account that it does not remember: seven queries, and strangers take
 -- turns at them. Read in each region from a node there; written when people change an account, about
 -- a second later. Every other table stays REGIONAL BY TABLE IN PRIMARY REGION: it is written with
 -- money or many times a minute, or read several times a second for news of less than a second.

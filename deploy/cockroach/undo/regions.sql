@@ -1,4 +1,5 @@
--- Takes regions.sql back: one database without regions, whose ranges may lie on any node.
+-- Takes regions.sql back: one database without regions, whose ranges may lie on any node. Once, for
+-- without regions there are no localities.
 --
 --   cockroach sql --url "$URL" --file undo/regions.sql
 
