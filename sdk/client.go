@@ -395,6 +395,7 @@ func (c *Client) Streams() bool { return c.stream.Load() != nil && c.WhyStreamOv
 // Call runs an operation.
 func (c *Client) Call(ctx context.Context, call Call) (Result, error) {
 	request := callToWire(call)
+	request.TraceParent = parentOf(ctx)
 	request.SendWithin, request.SendByUptime = remaining(call.SendBy)
 	response, err := (*pluginpb.CallResponse)(nil), errUnwritten
 	if stream := c.stream.Load(); stream != nil {
@@ -407,36 +408,45 @@ func (c *Client) Call(ctx context.Context, call Call) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	hear(ctx, response.GetExchanges())
 	return resultFromWire(response), nil
 }
 
 // Quote asks what an operation would cost.
 func (c *Client) Quote(ctx context.Context, quote Quote) (Quoted, error) {
-	response, err := c.wire.Quote(ctx, quoteToWire(quote))
+	request := quoteToWire(quote)
+	request.TraceParent = parentOf(ctx)
+	response, err := c.wire.Quote(ctx, request)
 	if err != nil {
 		return Quoted{}, err
 	}
+	hear(ctx, response.GetExchanges())
 	return quotedFromWire(response), nil
 }
 
 // Lookup asks about a movement.
 func (c *Client) Lookup(ctx context.Context, lookup Lookup) (StatusUpdate, error) {
 	request := lookupToWire(lookup)
+	request.TraceParent = parentOf(ctx)
 	request.SendWithin, request.SendByUptime = remaining(lookup.SendBy)
 	response, err := c.wire.Lookup(ctx, request)
 	if err != nil {
 		return StatusUpdate{}, err
 	}
+	hear(ctx, response.GetExchanges())
 	return statusUpdateFromWire(response.GetUpdate()), nil
 }
 
 // Notify hands an inbound notification over. One that brings a status which this version
 // does not know is an error.
 func (c *Client) Notify(ctx context.Context, n Notification) (Acknowledgement, error) {
-	response, err := c.wire.Notify(ctx, notificationToWire(n))
+	request := notificationToWire(n)
+	request.TraceParent = parentOf(ctx)
+	response, err := c.wire.Notify(ctx, request)
 	if err != nil {
 		return Acknowledgement{}, err
 	}
+	hear(ctx, response.GetExchanges())
 	if err := readable(response); err != nil {
 		return Acknowledgement{}, err
 	}

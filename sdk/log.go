@@ -4,6 +4,10 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"sync"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/sdk/pluginpb"
 )
 
 // Log writes into the gateway's log. Within a handler that got the handler's context its
@@ -21,14 +25,19 @@ func Log(ctx context.Context) *slog.Logger {
 type request struct {
 	id    string
 	lines *slog.Logger
+	trace string // "" for none
+	begun time.Time
+
+	mu        sync.Mutex
+	exchanges []*pluginpb.Exchange
 }
 
 type requestKey struct{}
 
-// about makes a handler's context. An id is not known of every call.
-func (s *server) about(ctx context.Context, id string) (context.Context, context.CancelFunc) {
-	if id != "" {
-		ctx = context.WithValue(ctx, requestKey{}, &request{id, s.lines})
+// about makes a handler's context. An id is not known of every call, nor is a trace kept.
+func (s *server) about(ctx context.Context, id, trace string) (context.Context, context.CancelFunc) {
+	if id != "" || trace != "" {
+		ctx = context.WithValue(ctx, requestKey{}, &request{id: id, lines: s.lines, trace: trace, begun: time.Now()})
 	}
 	return withMargin(ctx)
 }

@@ -41,13 +41,15 @@ func (s *server) Call(ctx context.Context, req *pluginpb.CallRequest) (*pluginpb
 	if !call.SendBy.IsZero() && time.Now().After(call.SendBy) {
 		return resultToWire(DidNotSend(BlameNone, "send_by had passed when the call arrived")), nil
 	}
-	ctx, cancel := s.about(ctx, req.GetRequestId())
+	ctx, cancel := s.about(ctx, req.GetRequestId(), req.GetTraceParent())
 	defer cancel()
 	var result Result
 	if fault := s.guard(ctx, req.GetOperation(), func() { result = handler(ctx, call) }); fault != "" {
 		result = DontKnow(BlameNone, fault)
 	}
-	return resultToWire(result), nil
+	response := resultToWire(result)
+	response.Exchanges = told(ctx)
+	return response, nil
 }
 
 func (s *server) Quote(ctx context.Context, req *pluginpb.QuoteRequest) (*pluginpb.QuoteResponse, error) {
@@ -55,13 +57,15 @@ func (s *server) Quote(ctx context.Context, req *pluginpb.QuoteRequest) (*plugin
 	if !ok {
 		return nil, status.Error(codes.Unimplemented, "this plugin has no quote for "+req.GetOperation())
 	}
-	ctx, cancel := s.about(ctx, req.GetRequestId())
+	ctx, cancel := s.about(ctx, req.GetRequestId(), req.GetTraceParent())
 	defer cancel()
 	var quoted Quoted
 	if fault := s.guard(ctx, "quote of "+req.GetOperation(), func() { quoted = handler(ctx, quoteFromWire(req)) }); fault != "" {
 		quoted = NoQuote(DontKnow(BlameNone, fault))
 	}
-	return quotedToWire(quoted), nil
+	response := quotedToWire(quoted)
+	response.Exchanges = told(ctx)
+	return response, nil
 }
 
 func (s *server) Lookup(ctx context.Context, req *pluginpb.LookupRequest) (*pluginpb.LookupResponse, error) {
@@ -73,26 +77,30 @@ func (s *server) Lookup(ctx context.Context, req *pluginpb.LookupRequest) (*plug
 	if !lookup.SendBy.IsZero() && time.Now().After(lookup.SendBy) {
 		return &pluginpb.LookupResponse{Update: statusUpdateToWire(NoStatus(BlameNone, "send_by had passed when the lookup arrived"))}, nil
 	}
-	ctx, cancel := s.about(ctx, req.GetRequestId())
+	ctx, cancel := s.about(ctx, req.GetRequestId(), req.GetTraceParent())
 	defer cancel()
 	var update StatusUpdate
 	if fault := s.guard(ctx, "lookup", func() { update = s.handlers.Lookup(ctx, lookup) }); fault != "" {
 		update = NoStatus(BlameNone, fault)
 	}
-	return &pluginpb.LookupResponse{Update: statusUpdateToWire(update)}, nil
+	response := &pluginpb.LookupResponse{Update: statusUpdateToWire(update)}
+	response.Exchanges = told(ctx)
+	return response, nil
 }
 
 func (s *server) Notify(ctx context.Context, req *pluginpb.NotifyRequest) (*pluginpb.NotifyResponse, error) {
 	if s.handlers.Notify == nil {
 		return nil, status.Error(codes.Unimplemented, "this provider has no notifications")
 	}
-	ctx, cancel := s.about(ctx, req.GetRequestId())
+	ctx, cancel := s.about(ctx, req.GetRequestId(), req.GetTraceParent())
 	defer cancel()
 	var ack Acknowledgement
 	if fault := s.guard(ctx, "notify", func() { ack = s.handlers.Notify(ctx, notificationFromWire(req)) }); fault != "" {
 		ack = Acknowledgement{Status: http.StatusInternalServerError, Detail: fault}
 	}
-	return acknowledgementToWire(ack), nil
+	response := acknowledgementToWire(ack)
+	response.Exchanges = told(ctx)
+	return response, nil
 }
 
 func (s *server) Verify(ctx context.Context, req *pluginpb.VerifyRequest) (*pluginpb.VerifyResponse, error) {
@@ -112,7 +120,7 @@ func (s *server) Statement(ctx context.Context, req *pluginpb.StatementRequest) 
 	if s.handlers.Statement == nil {
 		return nil, status.Error(codes.Unimplemented, "this provider has no statements")
 	}
-	ctx, cancel := s.about(ctx, req.GetRequestId())
+	ctx, cancel := s.about(ctx, req.GetRequestId(), "")
 	defer cancel()
 	var page StatementPage
 	if fault := s.guard(ctx, "statement", func() { page = s.handlers.Statement(ctx, statementFromWire(req)) }); fault != "" {

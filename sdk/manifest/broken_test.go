@@ -124,7 +124,7 @@ var broken = map[string]struct {
 	"a pattern that is none":     {replaced(`"note": {"type": "string"}`, `"note": {"type": "string", "pattern": "("}`), "/operations/0/request/properties/note/pattern: is no JSON Schema (draft 2020-12)"},
 	"a schema that reads a file": {replaced(`"response": {"type": "object"}`, `"response": {"$ref": "file:///etc/passwd"}`), "/operations/0/response: "},
 	"narrow without a contract":  {replaced(`"summary": "Pay"`, `"summary": "Pay", "narrow": {"amount": {"maximum": 5}}`), "/operations/0: narrow and adds are for operations of the contract that the manifest implements"},
-	"a gateway of the future":    {replaced(`"manifest": 1`, `"manifest": 2, "needs": 99, "splits": {}, "tittle": {}`), "/needs: needs gateway >= 99, this is 4 (gerbang version prints its interface): run a newer gateway"},
+	"a gateway of the future":    {replaced(`"manifest": 1`, `"manifest": 2, "needs": 99, "splits": {}, "tittle": {}`), "/needs: needs gateway >= 99, this is 5 (gerbang version prints its interface): run a newer gateway"},
 	"a form of the future":       {replaced(`"manifest": 1`, `"manifest": 2, "splits": {}`), "/manifest: is 2, this gateway reads 1: run a newer gateway"},
 	"a member of the future":     {replaced(`"manifest": 1`, `"manifest": 1, "needs": 1, "splits": {}`), "/splits: manifests have no such member: correct its name, or leave it out; if newer gateways have it, say which in needs"},
 	"a member of an operation":   {replaced(`"kind": "payment"`, `"kind": "payment", "splits": {}`), "/operations/0/splits: manifests have no such member"},

@@ -13,7 +13,7 @@ import (
 // members and values, and the contracts. It is one higher whenever any of them grows.
 // A build's version would not do: it tells nothing of a gateway that was built from a
 // checkout, and most releases change nothing here.
-const Interface = 4
+const Interface = 5
 
 // format is the form of manifests that this version reads.
 const format = 1

@@ -587,7 +587,8 @@ type CallRequest struct {
 	// The same moment as send_within, by the machine's uptime (CLOCK_BOOTTIME), where the
 	// plugin runs on the gateway's: of a call that lies before a paused plugin it is true.
 	SendByUptime  *durationpb.Duration `protobuf:"bytes,13,opt,name=send_by_uptime,json=sendByUptime,proto3" json:"send_by_uptime,omitempty"`
-	Payment       *Payment             `protobuf:"bytes,14,opt,name=payment,proto3" json:"payment,omitempty"` // of a refund
+	Payment       *Payment             `protobuf:"bytes,14,opt,name=payment,proto3" json:"payment,omitempty"`                            // of a refund
+	TraceParent   string               `protobuf:"bytes,15,opt,name=trace_parent,json=traceParent,proto3" json:"trace_parent,omitempty"` // the trace that this belongs to, as W3C's header has it; empty where none is kept
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -720,6 +721,91 @@ func (x *CallRequest) GetPayment() *Payment {
 	return nil
 }
 
+func (x *CallRequest) GetTraceParent() string {
+	if x != nil {
+		return x.TraceParent
+	}
+	return ""
+}
+
+// Exchange is one request to the upstream and its answer, told where a trace is kept. It
+// names no path: that may hold what is secret.
+type Exchange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Method        string                 `protobuf:"bytes,1,opt,name=method,proto3" json:"method,omitempty"`
+	Host          string                 `protobuf:"bytes,2,opt,name=host,proto3" json:"host,omitempty"`      // with its port where that is not the usual one
+	Status        int32                  `protobuf:"varint,3,opt,name=status,proto3" json:"status,omitempty"` // of HTTP; 0 where there was no answer
+	After         *durationpb.Duration   `protobuf:"bytes,4,opt,name=after,proto3" json:"after,omitempty"`    // from when the call arrived
+	Took          *durationpb.Duration   `protobuf:"bytes,5,opt,name=took,proto3" json:"took,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Exchange) Reset() {
+	*x = Exchange{}
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Exchange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Exchange) ProtoMessage() {}
+
+func (x *Exchange) ProtoReflect() protoreflect.Message {
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Exchange.ProtoReflect.Descriptor instead.
+func (*Exchange) Descriptor() ([]byte, []int) {
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Exchange) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *Exchange) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *Exchange) GetStatus() int32 {
+	if x != nil {
+		return x.Status
+	}
+	return 0
+}
+
+func (x *Exchange) GetAfter() *durationpb.Duration {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+func (x *Exchange) GetTook() *durationpb.Duration {
+	if x != nil {
+		return x.Took
+	}
+	return nil
+}
+
 type CallResponse struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	Outcome           Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=gerbang.provider.v1.Outcome" json:"outcome,omitempty"`
@@ -732,14 +818,15 @@ type CallResponse struct {
 	Amount            int64                  `protobuf:"varint,8,opt,name=amount,proto3" json:"amount,omitempty"` // whole rupiah, what it moved or cost; 0 where the upstream does not say
 	// Of UNKNOWN: the upstream has ended the call itself, with an error in its own
 	// format. Nothing of it is under way any more; whether it was done is not known.
-	Errored       bool `protobuf:"varint,9,opt,name=errored,proto3" json:"errored,omitempty"`
+	Errored       bool        `protobuf:"varint,9,opt,name=errored,proto3" json:"errored,omitempty"`
+	Exchanges     []*Exchange `protobuf:"bytes,10,rep,name=exchanges,proto3" json:"exchanges,omitempty"` // at most 16, where trace_parent was given
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CallResponse) Reset() {
 	*x = CallResponse{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[7]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -751,7 +838,7 @@ func (x *CallResponse) String() string {
 func (*CallResponse) ProtoMessage() {}
 
 func (x *CallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[7]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -764,7 +851,7 @@ func (x *CallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallResponse.ProtoReflect.Descriptor instead.
 func (*CallResponse) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{7}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CallResponse) GetOutcome() Outcome {
@@ -830,6 +917,13 @@ func (x *CallResponse) GetErrored() bool {
 	return false
 }
 
+func (x *CallResponse) GetExchanges() []*Exchange {
+	if x != nil {
+		return x.Exchanges
+	}
+	return nil
+}
+
 // StatusUpdate is what the upstream says of one movement.
 type StatusUpdate struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
@@ -856,7 +950,7 @@ type StatusUpdate struct {
 
 func (x *StatusUpdate) Reset() {
 	*x = StatusUpdate{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[8]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -868,7 +962,7 @@ func (x *StatusUpdate) String() string {
 func (*StatusUpdate) ProtoMessage() {}
 
 func (x *StatusUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[8]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -881,7 +975,7 @@ func (x *StatusUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusUpdate.ProtoReflect.Descriptor instead.
 func (*StatusUpdate) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{8}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *StatusUpdate) GetReference() string {
@@ -994,7 +1088,7 @@ type Return struct {
 
 func (x *Return) Reset() {
 	*x = Return{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[9]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1006,7 +1100,7 @@ func (x *Return) String() string {
 func (*Return) ProtoMessage() {}
 
 func (x *Return) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[9]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1019,7 +1113,7 @@ func (x *Return) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Return.ProtoReflect.Descriptor instead.
 func (*Return) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{9}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Return) GetId() string {
@@ -1087,14 +1181,15 @@ type LookupRequest struct {
 	SendBy            *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=send_by,json=sendBy,proto3" json:"send_by,omitempty"`             // where a lookup is the same request again: it is not sent after this
 	SendWithin        *durationpb.Duration   `protobuf:"bytes,13,opt,name=send_within,json=sendWithin,proto3" json:"send_within,omitempty"` // as in CallRequest, and so is
 	SendByUptime      *durationpb.Duration   `protobuf:"bytes,14,opt,name=send_by_uptime,json=sendByUptime,proto3" json:"send_by_uptime,omitempty"`
-	Payment           *Payment               `protobuf:"bytes,15,opt,name=payment,proto3" json:"payment,omitempty"` // as in CallRequest
+	Payment           *Payment               `protobuf:"bytes,15,opt,name=payment,proto3" json:"payment,omitempty"`                            // as in CallRequest
+	TraceParent       string                 `protobuf:"bytes,16,opt,name=trace_parent,json=traceParent,proto3" json:"trace_parent,omitempty"` // as in CallRequest
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
 
 func (x *LookupRequest) Reset() {
 	*x = LookupRequest{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[10]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1106,7 +1201,7 @@ func (x *LookupRequest) String() string {
 func (*LookupRequest) ProtoMessage() {}
 
 func (x *LookupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[10]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1119,7 +1214,7 @@ func (x *LookupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookupRequest.ProtoReflect.Descriptor instead.
 func (*LookupRequest) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{10}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LookupRequest) GetOperation() string {
@@ -1227,16 +1322,24 @@ func (x *LookupRequest) GetPayment() *Payment {
 	return nil
 }
 
+func (x *LookupRequest) GetTraceParent() string {
+	if x != nil {
+		return x.TraceParent
+	}
+	return ""
+}
+
 type LookupResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Update        *StatusUpdate          `protobuf:"bytes,1,opt,name=update,proto3" json:"update,omitempty"`
+	Exchanges     []*Exchange            `protobuf:"bytes,2,rep,name=exchanges,proto3" json:"exchanges,omitempty"` // as in CallResponse
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LookupResponse) Reset() {
 	*x = LookupResponse{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[11]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1248,7 +1351,7 @@ func (x *LookupResponse) String() string {
 func (*LookupResponse) ProtoMessage() {}
 
 func (x *LookupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[11]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1261,12 +1364,19 @@ func (x *LookupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookupResponse.ProtoReflect.Descriptor instead.
 func (*LookupResponse) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{11}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LookupResponse) GetUpdate() *StatusUpdate {
 	if x != nil {
 		return x.Update
+	}
+	return nil
+}
+
+func (x *LookupResponse) GetExchanges() []*Exchange {
+	if x != nil {
+		return x.Exchanges
 	}
 	return nil
 }
@@ -1281,7 +1391,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[12]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1293,7 +1403,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[12]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1306,7 +1416,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{12}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Header) GetName() string {
@@ -1331,13 +1441,14 @@ type NotifyRequest struct {
 	Query         string                 `protobuf:"bytes,4,opt,name=query,proto3" json:"query,omitempty"`
 	Headers       []*Header              `protobuf:"bytes,5,rep,name=headers,proto3" json:"headers,omitempty"`
 	Body          []byte                 `protobuf:"bytes,6,opt,name=body,proto3" json:"body,omitempty"`
+	TraceParent   string                 `protobuf:"bytes,7,opt,name=trace_parent,json=traceParent,proto3" json:"trace_parent,omitempty"` // as in CallRequest
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NotifyRequest) Reset() {
 	*x = NotifyRequest{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[13]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1349,7 +1460,7 @@ func (x *NotifyRequest) String() string {
 func (*NotifyRequest) ProtoMessage() {}
 
 func (x *NotifyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[13]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1362,7 +1473,7 @@ func (x *NotifyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotifyRequest.ProtoReflect.Descriptor instead.
 func (*NotifyRequest) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{13}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *NotifyRequest) GetConnection() *Connection {
@@ -1407,6 +1518,13 @@ func (x *NotifyRequest) GetBody() []byte {
 	return nil
 }
 
+func (x *NotifyRequest) GetTraceParent() string {
+	if x != nil {
+		return x.TraceParent
+	}
+	return ""
+}
+
 type NotifyResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Updates       []*StatusUpdate        `protobuf:"bytes,1,rep,name=updates,proto3" json:"updates,omitempty"` // verified; empty when it is about no movement
@@ -1414,13 +1532,14 @@ type NotifyResponse struct {
 	ContentType   string                 `protobuf:"bytes,3,opt,name=content_type,json=contentType,proto3" json:"content_type,omitempty"`
 	Body          []byte                 `protobuf:"bytes,4,opt,name=body,proto3" json:"body,omitempty"`
 	Detail        string                 `protobuf:"bytes,5,opt,name=detail,proto3" json:"detail,omitempty"`
+	Exchanges     []*Exchange            `protobuf:"bytes,6,rep,name=exchanges,proto3" json:"exchanges,omitempty"` // as in CallResponse
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NotifyResponse) Reset() {
 	*x = NotifyResponse{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[14]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1432,7 +1551,7 @@ func (x *NotifyResponse) String() string {
 func (*NotifyResponse) ProtoMessage() {}
 
 func (x *NotifyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[14]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1445,7 +1564,7 @@ func (x *NotifyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotifyResponse.ProtoReflect.Descriptor instead.
 func (*NotifyResponse) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{14}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NotifyResponse) GetUpdates() []*StatusUpdate {
@@ -1483,21 +1602,29 @@ func (x *NotifyResponse) GetDetail() string {
 	return ""
 }
 
+func (x *NotifyResponse) GetExchanges() []*Exchange {
+	if x != nil {
+		return x.Exchanges
+	}
+	return nil
+}
+
 type QuoteRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Operation     string                 `protobuf:"bytes,1,opt,name=operation,proto3" json:"operation,omitempty"`
 	RequestId     string                 `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	Connection    *Connection            `protobuf:"bytes,3,opt,name=connection,proto3" json:"connection,omitempty"`
-	Body          []byte                 `protobuf:"bytes,4,opt,name=body,proto3" json:"body,omitempty"`           // as in CallRequest
-	Reference     string                 `protobuf:"bytes,5,opt,name=reference,proto3" json:"reference,omitempty"` // under which the call will be made, if one is made
-	Product       []byte                 `protobuf:"bytes,6,opt,name=product,proto3" json:"product,omitempty"`     // JSON, the item of the manifest's product list that the body names
+	Body          []byte                 `protobuf:"bytes,4,opt,name=body,proto3" json:"body,omitempty"`                                  // as in CallRequest
+	Reference     string                 `protobuf:"bytes,5,opt,name=reference,proto3" json:"reference,omitempty"`                        // under which the call will be made, if one is made
+	Product       []byte                 `protobuf:"bytes,6,opt,name=product,proto3" json:"product,omitempty"`                            // JSON, the item of the manifest's product list that the body names
+	TraceParent   string                 `protobuf:"bytes,7,opt,name=trace_parent,json=traceParent,proto3" json:"trace_parent,omitempty"` // as in CallRequest
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *QuoteRequest) Reset() {
 	*x = QuoteRequest{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[15]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1509,7 +1636,7 @@ func (x *QuoteRequest) String() string {
 func (*QuoteRequest) ProtoMessage() {}
 
 func (x *QuoteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[15]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1522,7 +1649,7 @@ func (x *QuoteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuoteRequest.ProtoReflect.Descriptor instead.
 func (*QuoteRequest) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{15}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *QuoteRequest) GetOperation() string {
@@ -1567,6 +1694,13 @@ func (x *QuoteRequest) GetProduct() []byte {
 	return nil
 }
 
+func (x *QuoteRequest) GetTraceParent() string {
+	if x != nil {
+		return x.TraceParent
+	}
+	return ""
+}
+
 type QuoteResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=gerbang.provider.v1.Outcome" json:"outcome,omitempty"` // DONE, REFUSED, NOT_SENT or UNKNOWN
@@ -1581,13 +1715,14 @@ type QuoteResponse struct {
 	Open          bool                   `protobuf:"varint,10,opt,name=open,proto3" json:"open,omitempty"`              // the amount is the caller's to choose, not the price
 	Name          string                 `protobuf:"bytes,11,opt,name=name,proto3" json:"name,omitempty"`               // the destination's holder, as the upstream has it
 	Destination   string                 `protobuf:"bytes,12,opt,name=destination,proto3" json:"destination,omitempty"` // in one form, however the caller writes it
+	Exchanges     []*Exchange            `protobuf:"bytes,13,rep,name=exchanges,proto3" json:"exchanges,omitempty"`     // as in CallResponse
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *QuoteResponse) Reset() {
 	*x = QuoteResponse{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[16]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1599,7 +1734,7 @@ func (x *QuoteResponse) String() string {
 func (*QuoteResponse) ProtoMessage() {}
 
 func (x *QuoteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[16]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1612,7 +1747,7 @@ func (x *QuoteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuoteResponse.ProtoReflect.Descriptor instead.
 func (*QuoteResponse) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{16}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *QuoteResponse) GetOutcome() Outcome {
@@ -1699,6 +1834,13 @@ func (x *QuoteResponse) GetDestination() string {
 	return ""
 }
 
+func (x *QuoteResponse) GetExchanges() []*Exchange {
+	if x != nil {
+		return x.Exchanges
+	}
+	return nil
+}
+
 type StatementRequest struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	RequestId  string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
@@ -1715,7 +1857,7 @@ type StatementRequest struct {
 
 func (x *StatementRequest) Reset() {
 	*x = StatementRequest{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[17]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1727,7 +1869,7 @@ func (x *StatementRequest) String() string {
 func (*StatementRequest) ProtoMessage() {}
 
 func (x *StatementRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[17]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1740,7 +1882,7 @@ func (x *StatementRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementRequest.ProtoReflect.Descriptor instead.
 func (*StatementRequest) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{17}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StatementRequest) GetRequestId() string {
@@ -1797,7 +1939,7 @@ type StatementLine struct {
 
 func (x *StatementLine) Reset() {
 	*x = StatementLine{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[18]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1809,7 +1951,7 @@ func (x *StatementLine) String() string {
 func (*StatementLine) ProtoMessage() {}
 
 func (x *StatementLine) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[18]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1822,7 +1964,7 @@ func (x *StatementLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementLine.ProtoReflect.Descriptor instead.
 func (*StatementLine) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{18}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *StatementLine) GetId() string {
@@ -1903,7 +2045,7 @@ type StatementResponse struct {
 
 func (x *StatementResponse) Reset() {
 	*x = StatementResponse{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[19]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1915,7 +2057,7 @@ func (x *StatementResponse) String() string {
 func (*StatementResponse) ProtoMessage() {}
 
 func (x *StatementResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[19]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1928,7 +2070,7 @@ func (x *StatementResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementResponse.ProtoReflect.Descriptor instead.
 func (*StatementResponse) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{19}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *StatementResponse) GetLines() []*StatementLine {
@@ -1989,7 +2131,7 @@ type VerifyRequest struct {
 
 func (x *VerifyRequest) Reset() {
 	*x = VerifyRequest{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[20]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2001,7 +2143,7 @@ func (x *VerifyRequest) String() string {
 func (*VerifyRequest) ProtoMessage() {}
 
 func (x *VerifyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[20]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2014,7 +2156,7 @@ func (x *VerifyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerifyRequest.ProtoReflect.Descriptor instead.
 func (*VerifyRequest) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{20}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *VerifyRequest) GetConnection() *Connection {
@@ -2038,7 +2180,7 @@ type VerifyResponse struct {
 
 func (x *VerifyResponse) Reset() {
 	*x = VerifyResponse{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[21]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2050,7 +2192,7 @@ func (x *VerifyResponse) String() string {
 func (*VerifyResponse) ProtoMessage() {}
 
 func (x *VerifyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[21]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2063,7 +2205,7 @@ func (x *VerifyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerifyResponse.ProtoReflect.Descriptor instead.
 func (*VerifyResponse) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{21}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *VerifyResponse) GetOutcome() Outcome {
@@ -2120,7 +2262,7 @@ type StreamRequest struct {
 
 func (x *StreamRequest) Reset() {
 	*x = StreamRequest{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[22]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2132,7 +2274,7 @@ func (x *StreamRequest) String() string {
 func (*StreamRequest) ProtoMessage() {}
 
 func (x *StreamRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[22]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2145,7 +2287,7 @@ func (x *StreamRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamRequest.ProtoReflect.Descriptor instead.
 func (*StreamRequest) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{22}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *StreamRequest) GetCalls() []*StreamedCall {
@@ -2173,7 +2315,7 @@ type StreamedCall struct {
 
 func (x *StreamedCall) Reset() {
 	*x = StreamedCall{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[23]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2185,7 +2327,7 @@ func (x *StreamedCall) String() string {
 func (*StreamedCall) ProtoMessage() {}
 
 func (x *StreamedCall) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[23]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2198,7 +2340,7 @@ func (x *StreamedCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamedCall.ProtoReflect.Descriptor instead.
 func (*StreamedCall) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{23}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *StreamedCall) GetId() uint64 {
@@ -2231,7 +2373,7 @@ type StreamResponse struct {
 
 func (x *StreamResponse) Reset() {
 	*x = StreamResponse{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[24]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2243,7 +2385,7 @@ func (x *StreamResponse) String() string {
 func (*StreamResponse) ProtoMessage() {}
 
 func (x *StreamResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[24]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2256,7 +2398,7 @@ func (x *StreamResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamResponse.ProtoReflect.Descriptor instead.
 func (*StreamResponse) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{24}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *StreamResponse) GetAnswers() []*StreamedAnswer {
@@ -2279,7 +2421,7 @@ type StreamedAnswer struct {
 
 func (x *StreamedAnswer) Reset() {
 	*x = StreamedAnswer{}
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[25]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2291,7 +2433,7 @@ func (x *StreamedAnswer) String() string {
 func (*StreamedAnswer) ProtoMessage() {}
 
 func (x *StreamedAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_pluginpb_provider_proto_msgTypes[25]
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2304,7 +2446,7 @@ func (x *StreamedAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamedAnswer.ProtoReflect.Descriptor instead.
 func (*StreamedAnswer) Descriptor() ([]byte, []int) {
-	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{25}
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *StreamedAnswer) GetId() uint64 {
@@ -2368,7 +2510,7 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\x06fields\x18\x03 \x03(\v2\x1f.gerbang.provider.v1.FieldFaultR\x06fields\"V\n" +
 	"\aPayment\x12\x1c\n" +
 	"\treference\x18\x01 \x01(\tR\treference\x12-\n" +
-	"\x12provider_reference\x18\x02 \x01(\tR\x11providerReference\"\xb2\x04\n" +
+	"\x12provider_reference\x18\x02 \x01(\tR\x11providerReference\"\xd5\x04\n" +
 	"\vCallRequest\x12\x1c\n" +
 	"\toperation\x18\x01 \x01(\tR\toperation\x12\x1d\n" +
 	"\n" +
@@ -2388,7 +2530,14 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\vsend_within\x18\f \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"sendWithin\x12?\n" +
 	"\x0esend_by_uptime\x18\r \x01(\v2\x19.google.protobuf.DurationR\fsendByUptime\x126\n" +
-	"\apayment\x18\x0e \x01(\v2\x1c.gerbang.provider.v1.PaymentR\apayment\"\xf8\x02\n" +
+	"\apayment\x18\x0e \x01(\v2\x1c.gerbang.provider.v1.PaymentR\apayment\x12!\n" +
+	"\ftrace_parent\x18\x0f \x01(\tR\vtraceParent\"\xae\x01\n" +
+	"\bExchange\x12\x16\n" +
+	"\x06method\x18\x01 \x01(\tR\x06method\x12\x12\n" +
+	"\x04host\x18\x02 \x01(\tR\x04host\x12\x16\n" +
+	"\x06status\x18\x03 \x01(\x05R\x06status\x12/\n" +
+	"\x05after\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x05after\x12-\n" +
+	"\x04took\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04took\"\xb5\x03\n" +
 	"\fCallResponse\x126\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x1c.gerbang.provider.v1.OutcomeR\aoutcome\x120\n" +
 	"\x05blame\x18\x02 \x01(\x0e2\x1a.gerbang.provider.v1.BlameR\x05blame\x12\x12\n" +
@@ -2399,7 +2548,9 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\arefusal\x18\x06 \x01(\v2\x1c.gerbang.provider.v1.RefusalR\arefusal\x12\x16\n" +
 	"\x06detail\x18\a \x01(\tR\x06detail\x12\x16\n" +
 	"\x06amount\x18\b \x01(\x03R\x06amount\x12\x18\n" +
-	"\aerrored\x18\t \x01(\bR\aerrored\"\xf5\x03\n" +
+	"\aerrored\x18\t \x01(\bR\aerrored\x12;\n" +
+	"\texchanges\x18\n" +
+	" \x03(\v2\x1d.gerbang.provider.v1.ExchangeR\texchanges\"\xf5\x03\n" +
 	"\fStatusUpdate\x12\x1c\n" +
 	"\treference\x18\x01 \x01(\tR\treference\x12-\n" +
 	"\x12provider_reference\x18\x02 \x01(\tR\x11providerReference\x123\n" +
@@ -2423,7 +2574,7 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\x02at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x16\n" +
 	"\x06undone\x18\x05 \x01(\bR\x06undone\x127\n" +
 	"\tundone_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\bundoneAt\x12\x1c\n" +
-	"\treference\x18\a \x01(\tR\treference\"\x8a\x05\n" +
+	"\treference\x18\a \x01(\tR\treference\"\xad\x05\n" +
 	"\rLookupRequest\x12\x1c\n" +
 	"\toperation\x18\x01 \x01(\tR\toperation\x12\x1d\n" +
 	"\n" +
@@ -2445,12 +2596,14 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\vsend_within\x18\r \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"sendWithin\x12?\n" +
 	"\x0esend_by_uptime\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\fsendByUptime\x126\n" +
-	"\apayment\x18\x0f \x01(\v2\x1c.gerbang.provider.v1.PaymentR\apayment\"K\n" +
+	"\apayment\x18\x0f \x01(\v2\x1c.gerbang.provider.v1.PaymentR\apayment\x12!\n" +
+	"\ftrace_parent\x18\x10 \x01(\tR\vtraceParent\"\x88\x01\n" +
 	"\x0eLookupResponse\x129\n" +
-	"\x06update\x18\x01 \x01(\v2!.gerbang.provider.v1.StatusUpdateR\x06update\"4\n" +
+	"\x06update\x18\x01 \x01(\v2!.gerbang.provider.v1.StatusUpdateR\x06update\x12;\n" +
+	"\texchanges\x18\x02 \x03(\v2\x1d.gerbang.provider.v1.ExchangeR\texchanges\"4\n" +
 	"\x06Header\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06values\x18\x02 \x03(\tR\x06values\"\xe8\x01\n" +
+	"\x06values\x18\x02 \x03(\tR\x06values\"\x8b\x02\n" +
 	"\rNotifyRequest\x12?\n" +
 	"\n" +
 	"connection\x18\x01 \x01(\v2\x1f.gerbang.provider.v1.ConnectionR\n" +
@@ -2460,13 +2613,15 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\x06method\x18\x03 \x01(\tR\x06method\x12\x14\n" +
 	"\x05query\x18\x04 \x01(\tR\x05query\x125\n" +
 	"\aheaders\x18\x05 \x03(\v2\x1b.gerbang.provider.v1.HeaderR\aheaders\x12\x12\n" +
-	"\x04body\x18\x06 \x01(\fR\x04body\"\xb4\x01\n" +
+	"\x04body\x18\x06 \x01(\fR\x04body\x12!\n" +
+	"\ftrace_parent\x18\a \x01(\tR\vtraceParent\"\xf1\x01\n" +
 	"\x0eNotifyResponse\x12;\n" +
 	"\aupdates\x18\x01 \x03(\v2!.gerbang.provider.v1.StatusUpdateR\aupdates\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\x05R\x06status\x12!\n" +
 	"\fcontent_type\x18\x03 \x01(\tR\vcontentType\x12\x12\n" +
 	"\x04body\x18\x04 \x01(\fR\x04body\x12\x16\n" +
-	"\x06detail\x18\x05 \x01(\tR\x06detail\"\xd8\x01\n" +
+	"\x06detail\x18\x05 \x01(\tR\x06detail\x12;\n" +
+	"\texchanges\x18\x06 \x03(\v2\x1d.gerbang.provider.v1.ExchangeR\texchanges\"\xfb\x01\n" +
 	"\fQuoteRequest\x12\x1c\n" +
 	"\toperation\x18\x01 \x01(\tR\toperation\x12\x1d\n" +
 	"\n" +
@@ -2476,7 +2631,8 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"connection\x12\x12\n" +
 	"\x04body\x18\x04 \x01(\fR\x04body\x12\x1c\n" +
 	"\treference\x18\x05 \x01(\tR\treference\x12\x18\n" +
-	"\aproduct\x18\x06 \x01(\fR\aproduct\"\xf7\x02\n" +
+	"\aproduct\x18\x06 \x01(\fR\aproduct\x12!\n" +
+	"\ftrace_parent\x18\a \x01(\tR\vtraceParent\"\xb4\x03\n" +
 	"\rQuoteResponse\x126\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x1c.gerbang.provider.v1.OutcomeR\aoutcome\x120\n" +
 	"\x05blame\x18\x02 \x01(\x0e2\x1a.gerbang.provider.v1.BlameR\x05blame\x12\x14\n" +
@@ -2490,7 +2646,8 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\x04open\x18\n" +
 	" \x01(\bR\x04open\x12\x12\n" +
 	"\x04name\x18\v \x01(\tR\x04name\x12 \n" +
-	"\vdestination\x18\f \x01(\tR\vdestination\"\xd0\x01\n" +
+	"\vdestination\x18\f \x01(\tR\vdestination\x12;\n" +
+	"\texchanges\x18\r \x03(\v2\x1d.gerbang.provider.v1.ExchangeR\texchanges\"\xd0\x01\n" +
 	"\x10StatementRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12?\n" +
@@ -2594,7 +2751,7 @@ func file_sdk_pluginpb_provider_proto_rawDescGZIP() []byte {
 }
 
 var file_sdk_pluginpb_provider_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_sdk_pluginpb_provider_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_sdk_pluginpb_provider_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_sdk_pluginpb_provider_proto_goTypes = []any{
 	(Outcome)(0),                  // 0: gerbang.provider.v1.Outcome
 	(Blame)(0),                    // 1: gerbang.provider.v1.Blame
@@ -2607,98 +2764,105 @@ var file_sdk_pluginpb_provider_proto_goTypes = []any{
 	(*Refusal)(nil),               // 8: gerbang.provider.v1.Refusal
 	(*Payment)(nil),               // 9: gerbang.provider.v1.Payment
 	(*CallRequest)(nil),           // 10: gerbang.provider.v1.CallRequest
-	(*CallResponse)(nil),          // 11: gerbang.provider.v1.CallResponse
-	(*StatusUpdate)(nil),          // 12: gerbang.provider.v1.StatusUpdate
-	(*Return)(nil),                // 13: gerbang.provider.v1.Return
-	(*LookupRequest)(nil),         // 14: gerbang.provider.v1.LookupRequest
-	(*LookupResponse)(nil),        // 15: gerbang.provider.v1.LookupResponse
-	(*Header)(nil),                // 16: gerbang.provider.v1.Header
-	(*NotifyRequest)(nil),         // 17: gerbang.provider.v1.NotifyRequest
-	(*NotifyResponse)(nil),        // 18: gerbang.provider.v1.NotifyResponse
-	(*QuoteRequest)(nil),          // 19: gerbang.provider.v1.QuoteRequest
-	(*QuoteResponse)(nil),         // 20: gerbang.provider.v1.QuoteResponse
-	(*StatementRequest)(nil),      // 21: gerbang.provider.v1.StatementRequest
-	(*StatementLine)(nil),         // 22: gerbang.provider.v1.StatementLine
-	(*StatementResponse)(nil),     // 23: gerbang.provider.v1.StatementResponse
-	(*VerifyRequest)(nil),         // 24: gerbang.provider.v1.VerifyRequest
-	(*VerifyResponse)(nil),        // 25: gerbang.provider.v1.VerifyResponse
-	(*StreamRequest)(nil),         // 26: gerbang.provider.v1.StreamRequest
-	(*StreamedCall)(nil),          // 27: gerbang.provider.v1.StreamedCall
-	(*StreamResponse)(nil),        // 28: gerbang.provider.v1.StreamResponse
-	(*StreamedAnswer)(nil),        // 29: gerbang.provider.v1.StreamedAnswer
-	(*timestamppb.Timestamp)(nil), // 30: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 31: google.protobuf.Duration
+	(*Exchange)(nil),              // 11: gerbang.provider.v1.Exchange
+	(*CallResponse)(nil),          // 12: gerbang.provider.v1.CallResponse
+	(*StatusUpdate)(nil),          // 13: gerbang.provider.v1.StatusUpdate
+	(*Return)(nil),                // 14: gerbang.provider.v1.Return
+	(*LookupRequest)(nil),         // 15: gerbang.provider.v1.LookupRequest
+	(*LookupResponse)(nil),        // 16: gerbang.provider.v1.LookupResponse
+	(*Header)(nil),                // 17: gerbang.provider.v1.Header
+	(*NotifyRequest)(nil),         // 18: gerbang.provider.v1.NotifyRequest
+	(*NotifyResponse)(nil),        // 19: gerbang.provider.v1.NotifyResponse
+	(*QuoteRequest)(nil),          // 20: gerbang.provider.v1.QuoteRequest
+	(*QuoteResponse)(nil),         // 21: gerbang.provider.v1.QuoteResponse
+	(*StatementRequest)(nil),      // 22: gerbang.provider.v1.StatementRequest
+	(*StatementLine)(nil),         // 23: gerbang.provider.v1.StatementLine
+	(*StatementResponse)(nil),     // 24: gerbang.provider.v1.StatementResponse
+	(*VerifyRequest)(nil),         // 25: gerbang.provider.v1.VerifyRequest
+	(*VerifyResponse)(nil),        // 26: gerbang.provider.v1.VerifyResponse
+	(*StreamRequest)(nil),         // 27: gerbang.provider.v1.StreamRequest
+	(*StreamedCall)(nil),          // 28: gerbang.provider.v1.StreamedCall
+	(*StreamResponse)(nil),        // 29: gerbang.provider.v1.StreamResponse
+	(*StreamedAnswer)(nil),        // 30: gerbang.provider.v1.StreamedAnswer
+	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 32: google.protobuf.Duration
 }
 var file_sdk_pluginpb_provider_proto_depIdxs = []int32{
 	7,  // 0: gerbang.provider.v1.Refusal.fields:type_name -> gerbang.provider.v1.FieldFault
 	6,  // 1: gerbang.provider.v1.CallRequest.connection:type_name -> gerbang.provider.v1.Connection
-	30, // 2: gerbang.provider.v1.CallRequest.send_by:type_name -> google.protobuf.Timestamp
-	31, // 3: gerbang.provider.v1.CallRequest.send_within:type_name -> google.protobuf.Duration
-	31, // 4: gerbang.provider.v1.CallRequest.send_by_uptime:type_name -> google.protobuf.Duration
+	31, // 2: gerbang.provider.v1.CallRequest.send_by:type_name -> google.protobuf.Timestamp
+	32, // 3: gerbang.provider.v1.CallRequest.send_within:type_name -> google.protobuf.Duration
+	32, // 4: gerbang.provider.v1.CallRequest.send_by_uptime:type_name -> google.protobuf.Duration
 	9,  // 5: gerbang.provider.v1.CallRequest.payment:type_name -> gerbang.provider.v1.Payment
-	0,  // 6: gerbang.provider.v1.CallResponse.outcome:type_name -> gerbang.provider.v1.Outcome
-	1,  // 7: gerbang.provider.v1.CallResponse.blame:type_name -> gerbang.provider.v1.Blame
-	30, // 8: gerbang.provider.v1.CallResponse.expires_at:type_name -> google.protobuf.Timestamp
-	8,  // 9: gerbang.provider.v1.CallResponse.refusal:type_name -> gerbang.provider.v1.Refusal
-	2,  // 10: gerbang.provider.v1.StatusUpdate.status:type_name -> gerbang.provider.v1.Status
-	30, // 11: gerbang.provider.v1.StatusUpdate.at:type_name -> google.protobuf.Timestamp
-	30, // 12: gerbang.provider.v1.StatusUpdate.expires_at:type_name -> google.protobuf.Timestamp
-	1,  // 13: gerbang.provider.v1.StatusUpdate.blame:type_name -> gerbang.provider.v1.Blame
-	13, // 14: gerbang.provider.v1.StatusUpdate.returns:type_name -> gerbang.provider.v1.Return
-	3,  // 15: gerbang.provider.v1.Return.sort:type_name -> gerbang.provider.v1.ReturnSort
-	30, // 16: gerbang.provider.v1.Return.at:type_name -> google.protobuf.Timestamp
-	30, // 17: gerbang.provider.v1.Return.undone_at:type_name -> google.protobuf.Timestamp
-	6,  // 18: gerbang.provider.v1.LookupRequest.connection:type_name -> gerbang.provider.v1.Connection
-	30, // 19: gerbang.provider.v1.LookupRequest.sent_at:type_name -> google.protobuf.Timestamp
-	30, // 20: gerbang.provider.v1.LookupRequest.expires_at:type_name -> google.protobuf.Timestamp
-	30, // 21: gerbang.provider.v1.LookupRequest.send_by:type_name -> google.protobuf.Timestamp
-	31, // 22: gerbang.provider.v1.LookupRequest.send_within:type_name -> google.protobuf.Duration
-	31, // 23: gerbang.provider.v1.LookupRequest.send_by_uptime:type_name -> google.protobuf.Duration
-	9,  // 24: gerbang.provider.v1.LookupRequest.payment:type_name -> gerbang.provider.v1.Payment
-	12, // 25: gerbang.provider.v1.LookupResponse.update:type_name -> gerbang.provider.v1.StatusUpdate
-	6,  // 26: gerbang.provider.v1.NotifyRequest.connection:type_name -> gerbang.provider.v1.Connection
-	16, // 27: gerbang.provider.v1.NotifyRequest.headers:type_name -> gerbang.provider.v1.Header
-	12, // 28: gerbang.provider.v1.NotifyResponse.updates:type_name -> gerbang.provider.v1.StatusUpdate
-	6,  // 29: gerbang.provider.v1.QuoteRequest.connection:type_name -> gerbang.provider.v1.Connection
-	0,  // 30: gerbang.provider.v1.QuoteResponse.outcome:type_name -> gerbang.provider.v1.Outcome
-	1,  // 31: gerbang.provider.v1.QuoteResponse.blame:type_name -> gerbang.provider.v1.Blame
-	8,  // 32: gerbang.provider.v1.QuoteResponse.refusal:type_name -> gerbang.provider.v1.Refusal
-	6,  // 33: gerbang.provider.v1.StatementRequest.connection:type_name -> gerbang.provider.v1.Connection
-	30, // 34: gerbang.provider.v1.StatementRequest.from:type_name -> google.protobuf.Timestamp
-	30, // 35: gerbang.provider.v1.StatementLine.at:type_name -> google.protobuf.Timestamp
-	22, // 36: gerbang.provider.v1.StatementResponse.lines:type_name -> gerbang.provider.v1.StatementLine
-	1,  // 37: gerbang.provider.v1.StatementResponse.blame:type_name -> gerbang.provider.v1.Blame
-	30, // 38: gerbang.provider.v1.StatementResponse.through:type_name -> google.protobuf.Timestamp
-	6,  // 39: gerbang.provider.v1.VerifyRequest.connection:type_name -> gerbang.provider.v1.Connection
-	0,  // 40: gerbang.provider.v1.VerifyResponse.outcome:type_name -> gerbang.provider.v1.Outcome
-	1,  // 41: gerbang.provider.v1.VerifyResponse.blame:type_name -> gerbang.provider.v1.Blame
-	8,  // 42: gerbang.provider.v1.VerifyResponse.refusal:type_name -> gerbang.provider.v1.Refusal
-	27, // 43: gerbang.provider.v1.StreamRequest.calls:type_name -> gerbang.provider.v1.StreamedCall
-	10, // 44: gerbang.provider.v1.StreamedCall.call:type_name -> gerbang.provider.v1.CallRequest
-	31, // 45: gerbang.provider.v1.StreamedCall.timeout:type_name -> google.protobuf.Duration
-	29, // 46: gerbang.provider.v1.StreamResponse.answers:type_name -> gerbang.provider.v1.StreamedAnswer
-	11, // 47: gerbang.provider.v1.StreamedAnswer.response:type_name -> gerbang.provider.v1.CallResponse
-	4,  // 48: gerbang.provider.v1.Provider.Describe:input_type -> gerbang.provider.v1.DescribeRequest
-	19, // 49: gerbang.provider.v1.Provider.Quote:input_type -> gerbang.provider.v1.QuoteRequest
-	10, // 50: gerbang.provider.v1.Provider.Call:input_type -> gerbang.provider.v1.CallRequest
-	14, // 51: gerbang.provider.v1.Provider.Lookup:input_type -> gerbang.provider.v1.LookupRequest
-	21, // 52: gerbang.provider.v1.Provider.Statement:input_type -> gerbang.provider.v1.StatementRequest
-	17, // 53: gerbang.provider.v1.Provider.Notify:input_type -> gerbang.provider.v1.NotifyRequest
-	24, // 54: gerbang.provider.v1.Provider.Verify:input_type -> gerbang.provider.v1.VerifyRequest
-	26, // 55: gerbang.provider.v1.Provider.Stream:input_type -> gerbang.provider.v1.StreamRequest
-	5,  // 56: gerbang.provider.v1.Provider.Describe:output_type -> gerbang.provider.v1.DescribeResponse
-	20, // 57: gerbang.provider.v1.Provider.Quote:output_type -> gerbang.provider.v1.QuoteResponse
-	11, // 58: gerbang.provider.v1.Provider.Call:output_type -> gerbang.provider.v1.CallResponse
-	15, // 59: gerbang.provider.v1.Provider.Lookup:output_type -> gerbang.provider.v1.LookupResponse
-	23, // 60: gerbang.provider.v1.Provider.Statement:output_type -> gerbang.provider.v1.StatementResponse
-	18, // 61: gerbang.provider.v1.Provider.Notify:output_type -> gerbang.provider.v1.NotifyResponse
-	25, // 62: gerbang.provider.v1.Provider.Verify:output_type -> gerbang.provider.v1.VerifyResponse
-	28, // 63: gerbang.provider.v1.Provider.Stream:output_type -> gerbang.provider.v1.StreamResponse
-	56, // [56:64] is the sub-list for method output_type
-	48, // [48:56] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	32, // 6: gerbang.provider.v1.Exchange.after:type_name -> google.protobuf.Duration
+	32, // 7: gerbang.provider.v1.Exchange.took:type_name -> google.protobuf.Duration
+	0,  // 8: gerbang.provider.v1.CallResponse.outcome:type_name -> gerbang.provider.v1.Outcome
+	1,  // 9: gerbang.provider.v1.CallResponse.blame:type_name -> gerbang.provider.v1.Blame
+	31, // 10: gerbang.provider.v1.CallResponse.expires_at:type_name -> google.protobuf.Timestamp
+	8,  // 11: gerbang.provider.v1.CallResponse.refusal:type_name -> gerbang.provider.v1.Refusal
+	11, // 12: gerbang.provider.v1.CallResponse.exchanges:type_name -> gerbang.provider.v1.Exchange
+	2,  // 13: gerbang.provider.v1.StatusUpdate.status:type_name -> gerbang.provider.v1.Status
+	31, // 14: gerbang.provider.v1.StatusUpdate.at:type_name -> google.protobuf.Timestamp
+	31, // 15: gerbang.provider.v1.StatusUpdate.expires_at:type_name -> google.protobuf.Timestamp
+	1,  // 16: gerbang.provider.v1.StatusUpdate.blame:type_name -> gerbang.provider.v1.Blame
+	14, // 17: gerbang.provider.v1.StatusUpdate.returns:type_name -> gerbang.provider.v1.Return
+	3,  // 18: gerbang.provider.v1.Return.sort:type_name -> gerbang.provider.v1.ReturnSort
+	31, // 19: gerbang.provider.v1.Return.at:type_name -> google.protobuf.Timestamp
+	31, // 20: gerbang.provider.v1.Return.undone_at:type_name -> google.protobuf.Timestamp
+	6,  // 21: gerbang.provider.v1.LookupRequest.connection:type_name -> gerbang.provider.v1.Connection
+	31, // 22: gerbang.provider.v1.LookupRequest.sent_at:type_name -> google.protobuf.Timestamp
+	31, // 23: gerbang.provider.v1.LookupRequest.expires_at:type_name -> google.protobuf.Timestamp
+	31, // 24: gerbang.provider.v1.LookupRequest.send_by:type_name -> google.protobuf.Timestamp
+	32, // 25: gerbang.provider.v1.LookupRequest.send_within:type_name -> google.protobuf.Duration
+	32, // 26: gerbang.provider.v1.LookupRequest.send_by_uptime:type_name -> google.protobuf.Duration
+	9,  // 27: gerbang.provider.v1.LookupRequest.payment:type_name -> gerbang.provider.v1.Payment
+	13, // 28: gerbang.provider.v1.LookupResponse.update:type_name -> gerbang.provider.v1.StatusUpdate
+	11, // 29: gerbang.provider.v1.LookupResponse.exchanges:type_name -> gerbang.provider.v1.Exchange
+	6,  // 30: gerbang.provider.v1.NotifyRequest.connection:type_name -> gerbang.provider.v1.Connection
+	17, // 31: gerbang.provider.v1.NotifyRequest.headers:type_name -> gerbang.provider.v1.Header
+	13, // 32: gerbang.provider.v1.NotifyResponse.updates:type_name -> gerbang.provider.v1.StatusUpdate
+	11, // 33: gerbang.provider.v1.NotifyResponse.exchanges:type_name -> gerbang.provider.v1.Exchange
+	6,  // 34: gerbang.provider.v1.QuoteRequest.connection:type_name -> gerbang.provider.v1.Connection
+	0,  // 35: gerbang.provider.v1.QuoteResponse.outcome:type_name -> gerbang.provider.v1.Outcome
+	1,  // 36: gerbang.provider.v1.QuoteResponse.blame:type_name -> gerbang.provider.v1.Blame
+	8,  // 37: gerbang.provider.v1.QuoteResponse.refusal:type_name -> gerbang.provider.v1.Refusal
+	11, // 38: gerbang.provider.v1.QuoteResponse.exchanges:type_name -> gerbang.provider.v1.Exchange
+	6,  // 39: gerbang.provider.v1.StatementRequest.connection:type_name -> gerbang.provider.v1.Connection
+	31, // 40: gerbang.provider.v1.StatementRequest.from:type_name -> google.protobuf.Timestamp
+	31, // 41: gerbang.provider.v1.StatementLine.at:type_name -> google.protobuf.Timestamp
+	23, // 42: gerbang.provider.v1.StatementResponse.lines:type_name -> gerbang.provider.v1.StatementLine
+	1,  // 43: gerbang.provider.v1.StatementResponse.blame:type_name -> gerbang.provider.v1.Blame
+	31, // 44: gerbang.provider.v1.StatementResponse.through:type_name -> google.protobuf.Timestamp
+	6,  // 45: gerbang.provider.v1.VerifyRequest.connection:type_name -> gerbang.provider.v1.Connection
+	0,  // 46: gerbang.provider.v1.VerifyResponse.outcome:type_name -> gerbang.provider.v1.Outcome
+	1,  // 47: gerbang.provider.v1.VerifyResponse.blame:type_name -> gerbang.provider.v1.Blame
+	8,  // 48: gerbang.provider.v1.VerifyResponse.refusal:type_name -> gerbang.provider.v1.Refusal
+	28, // 49: gerbang.provider.v1.StreamRequest.calls:type_name -> gerbang.provider.v1.StreamedCall
+	10, // 50: gerbang.provider.v1.StreamedCall.call:type_name -> gerbang.provider.v1.CallRequest
+	32, // 51: gerbang.provider.v1.StreamedCall.timeout:type_name -> google.protobuf.Duration
+	30, // 52: gerbang.provider.v1.StreamResponse.answers:type_name -> gerbang.provider.v1.StreamedAnswer
+	12, // 53: gerbang.provider.v1.StreamedAnswer.response:type_name -> gerbang.provider.v1.CallResponse
+	4,  // 54: gerbang.provider.v1.Provider.Describe:input_type -> gerbang.provider.v1.DescribeRequest
+	20, // 55: gerbang.provider.v1.Provider.Quote:input_type -> gerbang.provider.v1.QuoteRequest
+	10, // 56: gerbang.provider.v1.Provider.Call:input_type -> gerbang.provider.v1.CallRequest
+	15, // 57: gerbang.provider.v1.Provider.Lookup:input_type -> gerbang.provider.v1.LookupRequest
+	22, // 58: gerbang.provider.v1.Provider.Statement:input_type -> gerbang.provider.v1.StatementRequest
+	18, // 59: gerbang.provider.v1.Provider.Notify:input_type -> gerbang.provider.v1.NotifyRequest
+	25, // 60: gerbang.provider.v1.Provider.Verify:input_type -> gerbang.provider.v1.VerifyRequest
+	27, // 61: gerbang.provider.v1.Provider.Stream:input_type -> gerbang.provider.v1.StreamRequest
+	5,  // 62: gerbang.provider.v1.Provider.Describe:output_type -> gerbang.provider.v1.DescribeResponse
+	21, // 63: gerbang.provider.v1.Provider.Quote:output_type -> gerbang.provider.v1.QuoteResponse
+	12, // 64: gerbang.provider.v1.Provider.Call:output_type -> gerbang.provider.v1.CallResponse
+	16, // 65: gerbang.provider.v1.Provider.Lookup:output_type -> gerbang.provider.v1.LookupResponse
+	24, // 66: gerbang.provider.v1.Provider.Statement:output_type -> gerbang.provider.v1.StatementResponse
+	19, // 67: gerbang.provider.v1.Provider.Notify:output_type -> gerbang.provider.v1.NotifyResponse
+	26, // 68: gerbang.provider.v1.Provider.Verify:output_type -> gerbang.provider.v1.VerifyResponse
+	29, // 69: gerbang.provider.v1.Provider.Stream:output_type -> gerbang.provider.v1.StreamResponse
+	62, // [62:70] is the sub-list for method output_type
+	54, // [54:62] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_sdk_pluginpb_provider_proto_init() }
@@ -2712,7 +2876,7 @@ func file_sdk_pluginpb_provider_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sdk_pluginpb_provider_proto_rawDesc), len(file_sdk_pluginpb_provider_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   26,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -66,6 +66,13 @@ func Ask(client *http.Client, request *http.Request, most int64) (Answer, *Unans
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
 	})
 	request = request.WithContext(ctx)
+	begun, status := time.Now(), 0
+	if parent := sdk.TraceParent(ctx); parent != "" {
+		request.Header.Set("traceparent", parent)
+		defer func() {
+			sdk.Exchanged(ctx, sdk.Exchange{Method: request.Method, Host: request.URL.Host, Status: status}, begun)
+		}()
+	}
 	// Without it, and without an Idempotency-Key, net/http never sends a request with
 	// a body again.
 	request.GetBody = nil
@@ -74,6 +81,7 @@ func Ask(client *http.Client, request *http.Request, most int64) (Answer, *Unans
 		return Answer{}, unanswered(ctx, err, connected.Load())
 	}
 	defer response.Body.Close()
+	status = response.StatusCode
 	body, err := io.ReadAll(io.LimitReader(response.Body, most+1))
 	if err == nil && int64(len(body)) > most {
 		err = errTooLong
