@@ -12,11 +12,14 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/tracing"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -95,6 +98,8 @@ type Ticket struct {
 func (a *Admission) Admit(
 	ctx context.Context, now time.Time, id tenants.Identity, op *catalog.Operation, body catalog.Document,
 ) (Ticket, error) {
+	ctx, span := tracing.Start(ctx, "admit", trace.SpanKindInternal)
+	defer span.End()
 	input, err := a.input(now, id, op, body)
 	ticket := a.ticket(now, id, &input, decision.Decided)
 	if err != nil {
@@ -260,6 +265,8 @@ func (a *Admission) limits(ctx context.Context, input policy.AdmitInput, ticket 
 	if limits, ok := ticket.set.KeptLimits(asked); ok {
 		return limits, decision.Admitted, nil
 	}
+	ctx, span := tracing.Start(ctx, "policy limits", trace.SpanKindInternal)
+	defer span.End()
 	evaluating, cancel := context.WithTimeout(ctx, a.bound)
 	defer cancel()
 	limits, err := ticket.set.Limits(evaluating, asked)
@@ -278,6 +285,8 @@ func (a *Admission) allow(ctx context.Context, input policy.AdmitInput, ticket T
 	if kept && answer.Allow {
 		return decision.Admitted, nil
 	}
+	ctx, span := tracing.Start(ctx, "policy", trace.SpanKindInternal)
+	defer span.End()
 	evaluating, cancel := context.WithTimeout(ctx, a.bound)
 	defer cancel()
 	if !kept {

@@ -38,6 +38,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/sandbox"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/gateway/tracing"
 	"github.com/seed-f006e74d/gerbang/gateway/version"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk/uptime"
@@ -51,7 +52,8 @@ type App struct {
 	store      *store.Store
 	unfit      bool // for money, as it was logged last
 	host       *host.Host
-	sandbox    *sandbox.Sandbox // nil where test mode has no simulators
+	traces     *tracing.Exporter // nil where none are kept
+	sandbox    *sandbox.Sandbox  // nil where test mode has no simulators
 	operations *catalog.Catalog
 	recovery   *lifecycle.Recovery
 	absences   *reconcile.Absences
@@ -108,7 +110,7 @@ func New(ctx context.Context, c Config, log *slog.Logger) (_ *App, err error) {
 			a.close()
 		}
 	}()
-	for _, step := range []func(context.Context) error{a.openVault, a.openStore, a.openPolicy, a.openSandbox, a.startPlugins, a.listen, a.wire} {
+	for _, step := range []func(context.Context) error{a.openTraces, a.openVault, a.openStore, a.openPolicy, a.openSandbox, a.startPlugins, a.listen, a.wire} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -235,7 +237,7 @@ func (a *App) wire(ctx context.Context) error {
 		edge.Config{Svc: a.config.Service, PublicURL: a.config.PublicURL, ConsoleURL: a.config.MerchantsConsoleURL, TrustedProxies: trusted, AllowHTTPCallbacks: a.config.AllowHTTPCallbacks},
 		edge.Dependencies{
 			Movements: a.lifecycle, Queries: a.queries, Notifier: a.lifecycle, Checkouts: a.payments, Authenticator: a.directory, PolicyFresh: a.follower.Fresh,
-			Admitter: admitter, Failures: limit.NewFailures(), Observer: a.metrics, Requests: kept, Log: a.log, Now: a.clock.Now,
+			Admitter: admitter, Failures: limit.NewFailures(), Observer: a.metrics, Requests: kept, Tracer: a.tracer(), Log: a.log, Now: a.clock.Now,
 		}, snapshot)
 	if err != nil {
 		return err
@@ -249,7 +251,7 @@ func (a *App) wireMoney(vault *tenants.Vault, mailed func()) {
 	a.lifecycle = lifecycle.New(lifecycle.Dependencies{
 		Store: a.store, Providers: a.host, Accounts: a.directory, Vault: vault, Catalog: a.operations, Names: a.names,
 		ForeignNotified: a.metrics.ObserveForeign, CallbackCommitted: func() { a.dispatcher.Wake() }, MailCommitted: mailed, Moved: a.metrics.ObserveMoved,
-		ClockFault: a.clock.Fault, Recovering: a.recovery.Fault, Unfit: a.store.Unfit, Restored: a.recovery.Restored, Now: a.clock.Now, Log: a.log,
+		Tracer: a.tracer(), ClockFault: a.clock.Fault, Recovering: a.recovery.Fault, Unfit: a.store.Unfit, Restored: a.recovery.Restored, Now: a.clock.Now, Log: a.log,
 		PassedOver: a.config.passedOver, Simulators: a.simulators(),
 	})
 	a.queries = query.New(a.lifecycle, a.cache, a.store)
@@ -394,6 +396,13 @@ func (a *App) close() {
 	}
 	if a.store != nil {
 		a.store.Close()
+	}
+	if a.traces != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), lastTraces)
+		defer cancel()
+		if err := a.traces.Close(ctx); err != nil {
+			a.log.Warn("the last traces were not sent", "error", err)
+		}
 	}
 }
 

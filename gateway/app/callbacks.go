@@ -26,7 +26,7 @@ func (a *App) wireDispatcher(vault *tenants.Vault, replica string) error {
 	a.sender = sender
 	a.dispatcher = callback.NewDispatcher(callback.Dependencies{
 		Queue: a.store, Leases: a.leases("callbacks", replica), Send: sender.Send,
-		Secrets: callbackSecrets{a.directory, vault}.of, Observe: a.metrics.ObserveCallback, Dead: a.SignIn.CallbackDead, Log: a.log,
+		Secrets: callbackSecrets{a.directory, vault}.of, Observe: a.metrics.ObserveCallback, Dead: a.SignIn.CallbackDead, Tracer: a.tracer(), Log: a.log,
 	})
 	return nil
 }

@@ -63,7 +63,7 @@ func Check(ctx context.Context, path string, getenv func(string) string, log *sl
 	}
 	c := &checking{config: config, log: log}
 	c.tell("configuration", Good, "%s", path)
-	for _, judge := range []func(context.Context){c.files, c.keyset, c.database, c.listeners, c.urls, c.policy, c.plugins, c.mails, c.provider} {
+	for _, judge := range []func(context.Context){c.files, c.keyset, c.database, c.listeners, c.urls, c.policy, c.plugins, c.mails, c.provider, c.traces} {
 		within, cancel := context.WithTimeout(ctx, checkWithin*time.Duration(1+len(config.Plugins)))
 		judge(within)
 		cancel()
@@ -277,6 +277,12 @@ func (c *checking) provider(ctx context.Context) {
 	}
 	if u, err := url.Parse(c.config.IdentityProvider.Issuer); err == nil {
 		c.reach(ctx, "identity_provider", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "443")))
+	}
+}
+
+func (c *checking) traces(ctx context.Context) {
+	if u, err := url.Parse(c.config.Traces.URL); err == nil && u.Host != "" {
+		c.reach(ctx, "traces", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])))
 	}
 }
 

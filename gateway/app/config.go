@@ -15,12 +15,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-viper/mapstructure/v2"
 	"github.com/knadh/koanf/parsers/yaml"
 	"github.com/knadh/koanf/providers/env/v2"
 	"github.com/knadh/koanf/providers/file"
 	"github.com/knadh/koanf/v2"
-
-	"github.com/go-viper/mapstructure/v2"
 
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/sandbox"
@@ -85,6 +84,8 @@ type Config struct {
 	SandboxURL    string                        `koanf:"sandbox_url"`
 	simulators    map[string]*sandbox.Simulator // that run already
 
+	Traces TracesConfig `koanf:"traces"` // none: nothing is traced
+
 	StopWait time.Duration `koanf:"stop_wait"` // how long a gateway that stops serves while it says that it is not ready
 
 	ApprovalAbove int64 `koanf:"approval_above"` // whole rupiah that one operator may claim of a merchant alone in 24 hours
@@ -120,6 +121,25 @@ type SMTPConfig struct {
 	password     tenants.Secret
 }
 
+// TracesConfig is where traces go.
+type TracesConfig struct {
+	URL   string  `koanf:"url"`   // of a collector that takes OTLP over HTTP, "" for none
+	Share float64 `koanf:"share"` // of all requests, from 0 to 1; all of them unless given
+}
+
+func (t TracesConfig) check() error {
+	if t.URL == "" {
+		return nil
+	}
+	if u, err := url.Parse(t.URL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return fmt.Errorf("traces.url: %q must be the URL of a collector, such as http://localhost:4318/v1/traces", t.URL)
+	}
+	if t.Share < 0 || t.Share > 1 {
+		return fmt.Errorf("traces.share: %v must be from 0, for none, to 1, for all", t.Share)
+	}
+	return nil
+}
+
 // OperatorConfig is a person or program that may use the admin API.
 type OperatorConfig struct {
 	Name      string `koanf:"name"`
@@ -133,7 +153,7 @@ type OperatorConfig struct {
 func Defaults() Config {
 	return Config{
 		Listen: ":8080", Console: "127.0.0.1:8081", Service: "Svc", Migrate: true, Zone: "Asia/Jakarta",
-		ApprovalAbove: int64(console.DefaultApprovalAbove), StopWait: 5 * time.Second, Sandbox: true,
+		ApprovalAbove: int64(console.DefaultApprovalAbove), StopWait: 5 * time.Second, Sandbox: true, Traces: TracesConfig{Share: 1},
 		ConsoleAllow: []string{"127.0.0.0/8", "::1/128"},
 	}
 }
@@ -237,6 +257,11 @@ func overrides(getenv func(string) string) []string {
 			pairs = append(pairs, key+"="+value)
 		}
 	}
+	for _, key := range []string{"traces.url", "traces.share"} {
+		if value := getenv(envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))); value != "" {
+			pairs = append(pairs, key+"="+value)
+		}
+	}
 	return pairs
 }
 
@@ -288,6 +313,9 @@ func (c *Config) check() error {
 		if *one.url != "" && !forSessions(*one.url) {
 			fault("%s: must be an https URL: passwords and sessions travel there. http is for this machine alone", one.key)
 		}
+	}
+	if err := c.Traces.check(); err != nil {
+		fault("%w", err)
 	}
 	if c.DatabaseURL != "" && c.DatabaseURLFile != "" {
 		fault("database_url and database_url_file: one of them must be given, not both")

@@ -9,10 +9,13 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/queue"
+	"github.com/seed-f006e74d/gerbang/gateway/tracing"
 )
 
 // Queue reads the callbacks that are due and records each attempt. An attempt that
@@ -41,6 +44,7 @@ type Dependencies struct {
 	Dead func(ctx context.Context, c movement.Callback, reason string) error
 	// Observe sees each attempt, from many goroutines at once.
 	Observe func(Attempt)
+	Tracer  *tracing.Tracer // nil for no traces
 	Log     *slog.Logger
 }
 
@@ -216,7 +220,13 @@ func (d *Dispatcher) deliver(ctx context.Context, c movement.Callback) (Outcome,
 		d.Warn(ctx, "open callback secrets", err)
 		return Aborted, false
 	}
-	try := d.Send(ctx, Message{ID: c.EventID.String(), Sequence: c.Sequence, URL: c.URL, Body: c.Body}, secrets)
+	tracing, span := d.Tracer.Work(ctx, "callback", trace.SpanKindClient, c.Trace)
+	try := d.Send(tracing, Message{ID: c.EventID.String(), Sequence: c.Sequence, URL: c.URL, Body: c.Body}, secrets)
+	if span.IsRecording() {
+		span.SetAttributes(attribute.String("gerbang.movement_id", c.MovementID.String()), attribute.String("gerbang.event_id", c.EventID.String()),
+			attribute.String("gerbang.outcome", string(try.Outcome)), attribute.Int("http.response.status_code", try.Status))
+	}
+	span.End()
 	d.Observe(try)
 	if try.Outcome == Aborted {
 		if ctx.Err() == nil {

@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"net/netip"
 	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/tracing"
 )
 
 const (
@@ -179,6 +181,9 @@ func (s *Sender) try(ctx context.Context, m Message, secrets Secrets, a *Attempt
 		return
 	}
 	request.Header = s.dress(header)
+	if parent := tracing.Parent(ctx); parent != "" {
+		request.Header.Set(tracing.Header, parent)
+	}
 	// The transport alone, because a client would follow redirects.
 	response, err := s.transport.RoundTrip(request)
 	if err != nil {

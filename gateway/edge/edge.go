@@ -28,6 +28,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/requestlog"
+	"github.com/seed-f006e74d/gerbang/gateway/tracing"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -140,6 +141,7 @@ type Dependencies struct {
 	Failures      Failures
 	Observer      Observer
 	Requests      Requests
+	Tracer        *tracing.Tracer // nil for no traces
 	Log           *slog.Logger
 	Now           func() time.Time
 }

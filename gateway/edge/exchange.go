@@ -16,12 +16,16 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
+	"github.com/seed-f006e74d/gerbang/gateway/tracing"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -51,6 +55,8 @@ type exchange struct {
 	identity   tenants.Identity
 	reference  string
 	ticket     admission.Ticket
+	span       trace.Span
+	noted      *tracing.Noted
 	handed     bool // to the lifecycle, which may have moved money
 }
 
@@ -59,11 +65,14 @@ type exchange struct {
 const unrouted = "none"
 
 func (e *Edge) begin(w http.ResponseWriter, r *http.Request) *exchange {
+	// Always ours: two callers could choose the same id. It contains its time, so that
+	// operators find the movement.
+	id := uuid.Must(uuid.NewV7())
+	ctx, span := e.Tracer.Request(r, id)
+	ctx, noted := tracing.Noting(ctx)
 	x := &exchange{
-		ResponseWriter: w, edge: e, request: r,
-		// Always ours: two callers could choose the same id. It contains its time, so
-		// that operators find the movement.
-		id: uuid.Must(uuid.NewV7()).String(), started: e.Now(), begun: time.Now(), route: unrouted, code: "OK",
+		ResponseWriter: w, edge: e, request: r.WithContext(ctx), span: span, noted: noted,
+		id: id.String(), started: e.Now(), begun: time.Now(), route: unrouted, code: "OK",
 		address: limit.ClientAddress(r, *e.trusted.Load()),
 	}
 	header := w.Header()
@@ -109,7 +118,14 @@ func (x *exchange) end(thrown any) {
 	}
 	attrs := []slog.Attr{
 		slog.String("request_id", x.id), slog.String("method", shortMethod(x.request.Method)), slog.String("route", x.route),
-		slog.Int("status", x.status), slog.Float64("took_ms", float64(took.Microseconds())/1000),
+		slog.Int("status", x.status), slog.Float64("took_ms", milliseconds(took)), slog.String("address", x.address.String()),
+	}
+	provider, movement := x.noted.Read()
+	if movement != "" {
+		attrs = append(attrs, slog.String("movement_id", movement))
+	}
+	if provider > 0 {
+		attrs = append(attrs, slog.Float64("provider_ms", milliseconds(provider)))
 	}
 	if x.identity.Account != nil {
 		attrs = append(attrs, slog.String("merchant_id", string(x.identity.Account.ID())), slog.String("mode", string(x.identity.Mode)))
@@ -120,8 +136,28 @@ func (x *exchange) end(thrown any) {
 			attrs = append(attrs, slog.String("decision_id", x.ticket.DecisionID))
 		}
 	}
+	if x.span.IsRecording() {
+		x.endTrace(attrs)
+		attrs = append(attrs, slog.String("trace_id", x.span.SpanContext().TraceID().String()))
+	}
 	x.keep(took)
 	x.edge.Log.LogAttrs(x.request.Context(), slog.LevelInfo, "request", attrs...)
+}
+
+func milliseconds(took time.Duration) float64 { return float64(took.Microseconds()) / 1000 }
+
+// endTrace ends what the request is traced by, which has what the log has.
+func (x *exchange) endTrace(attrs []slog.Attr) {
+	x.span.SetName(shortMethod(x.request.Method) + " " + x.route)
+	for _, attr := range attrs {
+		x.span.SetAttributes(attribute.String("gerbang."+attr.Key, attr.Value.String()))
+	}
+	x.span.SetAttributes(attribute.String("http.request.method", shortMethod(x.request.Method)), attribute.String("http.route", x.route),
+		attribute.Int("http.response.status_code", x.status))
+	if x.status >= http.StatusInternalServerError {
+		x.span.SetStatus(codes.Error, x.code)
+	}
+	x.span.End()
 }
 
 func (x *exchange) panicked(thrown any) {

@@ -13,11 +13,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/jsonbody"
+	"github.com/seed-f006e74d/gerbang/gateway/tracing"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -213,7 +215,9 @@ func (x *exchange) identify(key string) (tenants.Identity, error) {
 		}
 		defer done()
 	}
-	return x.edge.Authenticator.Authenticate(x.request.Context(), x.started, key, x.address)
+	ctx, span := tracing.Start(x.request.Context(), "authenticate", trace.SpanKindInternal)
+	defer span.End()
+	return x.edge.Authenticator.Authenticate(ctx, x.started, key, x.address)
 }
 
 // failureTakes is how long a failed authentication takes: longer than the look-up of a

@@ -9,7 +9,11 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/tracing"
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
@@ -45,8 +49,9 @@ func (u Use) shares(with sdk.Connection) bool { return u.MerchantID != with.Merc
 // request was handed to the transport is [sdk.Unknown]. The context's end cuts the
 // call; money work passes a context that does not end with its client.
 func (h *Host) Call(ctx context.Context, of Use, c sdk.Call, timeout time.Duration) sdk.Result {
-	started := time.Now()
+	ctx, span, started := begin(ctx, "call", of.Provider, c.Operation)
 	result := h.call(ctx, of, c, orDefault(timeout))
+	end(ctx, span, started, result.Outcome.String())
 	h.record(Observation{
 		Provider: of.Provider, Mode: c.Connection.Mode, Operation: c.Operation,
 		Method: "call", Outcome: result.Outcome.String(), Took: time.Since(started),
@@ -172,8 +177,9 @@ func send(caller context.Context, running *process, c sdk.Call, timeout time.Dur
 // went wrong is in the outcome. Nothing is reserved yet, so an open breaker turns
 // it away.
 func (h *Host) Quote(ctx context.Context, of Use, q sdk.Quote, timeout time.Duration) sdk.Quoted {
-	started := time.Now()
+	ctx, span, started := begin(ctx, "quote", of.Provider, q.Operation)
 	quoted := h.quote(ctx, of, q, orDefault(timeout))
+	end(ctx, span, started, quoted.Outcome.String())
 	h.record(Observation{
 		Provider: of.Provider, Mode: q.Connection.Mode, Operation: q.Operation,
 		Method: "quote", Outcome: quoted.Outcome.String(), Took: time.Since(started),
@@ -205,8 +211,9 @@ func (h *Host) quote(caller context.Context, of Use, q sdk.Quote, timeout time.D
 // Lookup asks a provider for the status of a movement. It returns no error: where
 // the provider can't be asked the status is unknown. No breaker stops it.
 func (h *Host) Lookup(ctx context.Context, of Use, l sdk.Lookup, timeout time.Duration) sdk.StatusUpdate {
-	started := time.Now()
+	ctx, span, started := begin(ctx, "lookup", of.Provider, l.Operation)
 	update := h.lookup(ctx, of, l, orDefault(timeout))
+	end(ctx, span, started, update.Status.String())
 	h.record(Observation{
 		Provider: of.Provider, Mode: l.Connection.Mode, Operation: l.Operation,
 		Method: "lookup", Outcome: update.Status.String(), Took: time.Since(started),
@@ -239,12 +246,13 @@ func (h *Host) lookup(caller context.Context, of Use, l sdk.Lookup, timeout time
 // Notify hands an inbound notification to a provider. After an error the
 // notification was not read: the upstream should send it again.
 func (h *Host) Notify(ctx context.Context, provider string, n sdk.Notification, timeout time.Duration) (sdk.Acknowledgement, error) {
-	started := time.Now()
+	ctx, span, started := begin(ctx, "notify", provider, "")
 	ack, err := h.notify(ctx, provider, n, orDefault(timeout))
 	outcome := "answered"
 	if err != nil {
 		outcome = "failed"
 	}
+	end(ctx, span, started, outcome)
 	h.record(Observation{
 		Provider: provider, Mode: n.Connection.Mode, Method: "notify", Outcome: outcome, Took: time.Since(started),
 	})
@@ -299,6 +307,36 @@ func (h *Host) Available(of Use, with sdk.Connection) error {
 		return &Unavailable{Provider: of.Provider, Reason: "circuit breaker " + whose + " is open", RetryAfter: wait}
 	}
 	return nil
+}
+
+// begin begins the part of a trace that is a plugin's. What the plugin tells of its upstream
+// lies within it, whatever times it gives.
+func begin(ctx context.Context, method, provider, operation string) (context.Context, trace.Span, time.Time) {
+	ctx, span := tracing.Start(ctx, "plugin "+method, trace.SpanKindClient)
+	started := time.Now()
+	if !span.IsRecording() {
+		return ctx, span, started
+	}
+	span.SetAttributes(attribute.String("gerbang.provider", provider), attribute.String("gerbang.operation", operation))
+	return sdk.Traced(ctx, tracing.Parent(ctx), func(exchanges []sdk.Exchange) {
+		whole := time.Since(started)
+		for _, e := range exchanges {
+			after := min(max(e.After, 0), whole)
+			tracing.Past(ctx, "upstream", started.Add(after), min(max(e.Took, 0), whole-after), attribute.Int("http.response.status_code", e.Status),
+				attribute.String("http.request.method", e.Method[:min(len(e.Method), maxWord)]), attribute.String("server.address", e.Host[:min(len(e.Host), maxWord)]))
+		}
+	}), span, started
+}
+
+// maxWord is the longest word of a plugin in a trace.
+const maxWord = 100
+
+func end(ctx context.Context, span trace.Span, started time.Time, outcome string) {
+	tracing.AtProvider(ctx, time.Since(started))
+	if span.IsRecording() {
+		span.SetAttributes(attribute.String("gerbang.outcome", outcome))
+	}
+	span.End()
 }
 
 func (h *Host) record(o Observation) {

@@ -12,6 +12,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/tracing"
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
@@ -119,6 +120,7 @@ func (l *Lifecycle) draft(ctx context.Context, r Request) (movement.Movement, er
 	if m.ID = l.Names.ID(m.Key); m.Unnamed() {
 		m.ID = movement.NewID()
 	}
+	tracing.About(ctx, m.ID.String())
 	return m, nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/tracing"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
@@ -47,6 +48,7 @@ type Dependencies struct {
 	Restored          func() time.Time                               // when the last recovery began, zero for none; nil where there are none
 	PassedOver        slog.Level                                     // at which it is logged that a provider was not tried, and the next one was
 	Now               func() time.Time
+	Tracer            *tracing.Tracer // of what nobody waits for; nil for no traces
 	Log               *slog.Logger
 }
 

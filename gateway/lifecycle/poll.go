@@ -7,6 +7,9 @@ import (
 	"runtime/debug"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -240,6 +243,11 @@ func nextPoll(op *catalog.Operation, m movement.Movement, now time.Time) (next t
 // Resolve ends a movement that is due as operators have decided, also where nobody can be
 // asked about it, or polls it.
 func (l *Lifecycle) Resolve(ctx context.Context, m movement.Movement) error {
+	ctx, span := l.Tracer.Work(ctx, "poll", trace.SpanKindInternal, "")
+	defer span.End()
+	if span.IsRecording() {
+		span.SetAttributes(attribute.String("gerbang.movement_id", m.ID.String()), attribute.String("gerbang.operation", m.Operation))
+	}
 	var overdue error
 	if rules, served := movement.RulesOf(m.Kind); served {
 		overdue = l.list(ctx, m, movement.Apply(rules, m, movement.Fact{Source: movement.FromClock, Says: movement.SaysOverdue, Now: l.Now()}).Exceptions)

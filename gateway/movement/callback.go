@@ -41,6 +41,7 @@ type Callback struct {
 	CreatedAt  time.Time
 	ResentAt   time.Time // when an ended delivery was last sent again, zero for never
 	DueAt      time.Time
+	Trace      string // what led to it, as package tracing tells it, "" where that was not traced
 }
 
 // Begun is when this series of tries began.

@@ -291,6 +291,6 @@ func callbackFromRow(row dbsqlc.Callback) movement.Callback {
 		CallbackKey: movement.CallbackKey{Owner: movement.Owner{MerchantID: row.MerchantID, Mode: row.Mode}, EventID: row.EventID},
 		MovementID:  movement.ID(row.MovementID), Sequence: int(row.Sequence), Event: row.Event, Reference: row.Reference,
 		URL: row.Url, Body: json.RawMessage(row.Body), State: movement.CallbackState(row.State),
-		Attempts: int(row.Attempts), Tries: int(row.Tries), CreatedAt: row.CreatedAt.UTC(), ResentAt: orZero(row.ResentAt), DueAt: orZero(row.DueAt),
+		Attempts: int(row.Attempts), Tries: int(row.Tries), CreatedAt: row.CreatedAt.UTC(), ResentAt: orZero(row.ResentAt), DueAt: orZero(row.DueAt), Trace: row.Trace,
 	}
 }

@@ -3,12 +3,17 @@ package store
 import (
 	"context"
 	"errors"
+	"regexp"
 	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/seed-f006e74d/gerbang/gateway/tracing"
 )
 
 // What statements come to. A conflict and a locked row are tried again, and refused is a
@@ -71,13 +76,39 @@ func outcomeOf(err error) string {
 }
 
 // TraceQueryStart implements pgx.QueryTracer.
-func (o *outcomes) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+func (o *outcomes) TraceQueryStart(ctx context.Context, _ *pgx.Conn, query pgx.TraceQueryStartData) context.Context {
+	ctx, _ = traced(ctx, query.SQL, "")
 	return ctx
 }
 
 // TraceQueryEnd counts one statement.
-func (o *outcomes) TraceQueryEnd(_ context.Context, _ *pgx.Conn, end pgx.TraceQueryEndData) {
+func (o *outcomes) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, end pgx.TraceQueryEndData) {
 	o.count(end.Err)
+	endTraced(trace.SpanFromContext(ctx), end.Err)
+}
+
+// statementName is the name of a statement, as the files of queries have it.
+var statementName = regexp.MustCompile(`^-- name: (\w+)`)
+
+// traced begins the part of a trace that is one statement, or a commit in which it shares.
+func traced(ctx context.Context, sql string, composed string) (context.Context, trace.Span) {
+	ctx, span := tracing.Start(ctx, "sql", trace.SpanKindClient)
+	if span.IsRecording() {
+		if name := statementName.FindStringSubmatch(sql); name != nil {
+			span.SetName("sql " + name[1])
+		} else if composed != "" {
+			span.SetName("sql " + composed)
+		}
+	}
+	return ctx, span
+}
+
+// endTraced ends it. Of an error it has the outcome alone: its text may quote values.
+func endTraced(span trace.Span, err error) {
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) && span.IsRecording() {
+		span.SetStatus(codes.Error, outcomeOf(err))
+	}
+	span.End()
 }
 
 // TraceBatchStart implements pgx.BatchTracer.

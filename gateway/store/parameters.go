@@ -34,6 +34,7 @@ type write struct {
 	transition    uuid.UUID
 	event, detail string // of the history, or the audit's detail
 	callback      *movement.CallbackEvent
+	trace         string // of which the callback is a consequence, "" where none is kept
 	mail          *movement.Mail
 	posted        ledger.Transaction
 	claim         *movement.Claim
@@ -139,6 +140,7 @@ var parameters = map[string]parameter{
 	"callback_id":     {"UUID", func(w *write) any { return [16]byte(w.callback.ID) }},
 	"callback_event":  {"TEXT", func(w *write) any { return w.callback.Event }},
 	"callback_to":     {"TEXT", func(w *write) any { return w.callback.URL }},
+	"callback_trace":  {"TEXT", func(w *write) any { return w.trace }},
 	"callback_body":   {"TEXT", func(w *write) any { return string(w.callback.Body) }},
 	"callback_state":  {"TEXT", func(w *write) any { return string(w.callback.State()) }},
 	"callback_bucket": {"INT4", func(w *write) any { return w.callback.Bucket() }},

@@ -31,6 +31,7 @@ type sharedCommits struct {
 // flusher from the moment it is queued until its result is sent.
 type sharedWrite struct {
 	ctx    context.Context // of who waits; it ends no batch
+	name   string          // of what is composed
 	sql    string
 	args   []any
 	into   []any

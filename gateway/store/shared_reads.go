@@ -60,7 +60,10 @@ func (s *sharedReads) close() {
 // QueryRow reads a row when it is scanned.
 func (s *sharedReads) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	return scanning(func(into ...any) error {
-		return s.read(&sharedRead{ctx: ctx, sql: sql, args: args, into: into, result: make(chan error, 1)})
+		ctx, span := traced(ctx, sql, "")
+		err := s.read(&sharedRead{ctx: ctx, sql: sql, args: args, into: into, result: make(chan error, 1)})
+		endTraced(span, err)
+		return err
 	})
 }
 

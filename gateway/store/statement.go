@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
+	"github.com/seed-f006e74d/gerbang/gateway/tracing"
 )
 
 // A transaction of movements, adjustments or exceptions is one statement, composed of
@@ -216,6 +217,7 @@ func only(ctx context.Context, db dbsqlc.DBTX, p parts, w *write, into ...any) e
 	if err != nil {
 		return err
 	}
+	w.trace = tracing.Parent(ctx)
 	return db.QueryRow(ctx, s.sql, s.args(w)...).Scan(into...)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/tracing"
 )
 
 // writer commits statements that write rows which others may have locked. A write
@@ -73,8 +74,9 @@ func (w *writer) run(ctx context.Context, p parts, with *write, into ...any) err
 	if err != nil {
 		return err
 	}
+	with.trace = tracing.Parent(ctx)
 	return w.commit(&sharedWrite{
-		ctx: ctx, sql: s.sql, args: s.args(with), into: into, row: ownRow(p, with), hot: hotRow(p, with), result: make(chan error, 1),
+		ctx: ctx, name: s.name, sql: s.sql, args: s.args(with), into: into, row: ownRow(p, with), hot: hotRow(p, with), result: make(chan error, 1),
 		// Two batches that drew the same amounts in different orders would wait for each
 		// other.
 		alone: p&roomForAmount != 0,
@@ -152,10 +154,13 @@ var (
 // commit returns once the commit of a write is through, also when its context has
 // ended meanwhile: who wrote must learn what became of it, and a try is bounded in
 // time. What has waited so long that its context ended before a try is not written.
-func (w *writer) commit(write *sharedWrite) error {
+func (w *writer) commit(write *sharedWrite) (err error) {
+	ctx, span := traced(write.ctx, write.sql, write.name)
+	write.ctx = ctx
+	defer func() { endTraced(span, err) }()
 	begun := time.Now()
 	for {
-		err := w.try(write)
+		err = w.try(write)
 		switch {
 		case errors.Is(err, errByItself):
 			write.alone = true

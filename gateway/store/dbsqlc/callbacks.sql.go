@@ -14,7 +14,7 @@ import (
 
 const callback = `-- name: Callback :one
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at, resent_at, written_at
+    due_bucket, due_at, resent_at, written_at, trace
 FROM callbacks
 WHERE merchant_id = $1 AND mode = $2 AND event_id = $3
 `
@@ -46,6 +46,7 @@ func (q *Queries) Callback(ctx context.Context, arg CallbackParams) (Callback, e
 		&i.DueAt,
 		&i.ResentAt,
 		&i.WrittenAt,
+		&i.Trace,
 	)
 	return i, err
 }
@@ -227,7 +228,7 @@ func (q *Queries) CallbacksByEvent(ctx context.Context, arg CallbacksByEventPara
 
 const callbacksOf = `-- name: CallbacksOf :many
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at, resent_at, written_at
+    due_bucket, due_at, resent_at, written_at, trace
 FROM callbacks
 WHERE merchant_id = $1 AND mode = $2 AND ($3::TEXT = '' OR state = $3)
     AND created_at >= $4 AND created_at <= $5 AND (created_at < $5 OR event_id < $6)
@@ -282,6 +283,7 @@ func (q *Queries) CallbacksOf(ctx context.Context, arg CallbacksOfParams) ([]Cal
 			&i.DueAt,
 			&i.ResentAt,
 			&i.WrittenAt,
+			&i.Trace,
 		); err != nil {
 			return nil, err
 		}
@@ -294,7 +296,7 @@ func (q *Queries) CallbacksOf(ctx context.Context, arg CallbacksOfParams) ([]Cal
 }
 
 const dueCallbacks = `-- name: DueCallbacks :many
-SELECT c.merchant_id, c.mode, c.event_id, c.movement_id, c.sequence, c.event, c.reference, c.url, c.body, c.state, c.attempts, c.tries, c.created_at, c.due_bucket, c.due_at, c.resent_at, c.written_at FROM callbacks AS c
+SELECT c.merchant_id, c.mode, c.event_id, c.movement_id, c.sequence, c.event, c.reference, c.url, c.body, c.state, c.attempts, c.tries, c.created_at, c.due_bucket, c.due_at, c.resent_at, c.written_at, c.trace FROM callbacks AS c
 JOIN (
     SELECT found.merchant_id, found.mode, found.event_id FROM (SELECT unnest($1::INT4[]) AS bucket) AS b
     CROSS JOIN LATERAL (
@@ -365,6 +367,7 @@ func (q *Queries) DueCallbacks(ctx context.Context, arg DueCallbacksParams) ([]D
 			&i.Callback.DueAt,
 			&i.Callback.ResentAt,
 			&i.Callback.WrittenAt,
+			&i.Callback.Trace,
 		); err != nil {
 			return nil, err
 		}
@@ -619,7 +622,7 @@ func (q *Queries) ResendCallback(ctx context.Context, arg ResendCallbackParams) 
 
 const undeliveredCallbacks = `-- name: UndeliveredCallbacks :many
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at, resent_at, written_at
+    due_bucket, due_at, resent_at, written_at, trace
 FROM callbacks
 WHERE merchant_id = $1 AND mode = $2 AND state = $3 AND state IN ('waiting', 'gone', 'dead')
     AND created_at >= $4 AND created_at <= $5 AND (created_at < $5 OR event_id < $6)
@@ -673,6 +676,7 @@ func (q *Queries) UndeliveredCallbacks(ctx context.Context, arg UndeliveredCallb
 			&i.DueAt,
 			&i.ResentAt,
 			&i.WrittenAt,
+			&i.Trace,
 		); err != nil {
 			return nil, err
 		}

@@ -43,7 +43,7 @@ func (q *Queries) AddNote(ctx context.Context, arg AddNoteParams) error {
 
 const callbacksOfMovement = `-- name: CallbacksOfMovement :many
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at, resent_at, written_at
+    due_bucket, due_at, resent_at, written_at, trace
 FROM callbacks
 WHERE merchant_id = $1 AND mode = $2 AND created_at = ANY($3::TIMESTAMPTZ[]) AND movement_id = $4
 ORDER BY sequence
@@ -89,6 +89,7 @@ func (q *Queries) CallbacksOfMovement(ctx context.Context, arg CallbacksOfMoveme
 			&i.DueAt,
 			&i.ResentAt,
 			&i.WrittenAt,
+			&i.Trace,
 		); err != nil {
 			return nil, err
 		}

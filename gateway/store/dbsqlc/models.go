@@ -59,6 +59,7 @@ type Callback struct {
 	DueAt      *time.Time
 	ResentAt   *time.Time
 	WrittenAt  *time.Time
+	Trace      string
 }
 
 type CallbackAttempt struct {

@@ -71,7 +71,7 @@ WHERE callbacks.merchant_id = ended.merchant_id AND callbacks.mode = ended.mode 
 
 -- name: Callback :one
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at, resent_at, written_at
+    due_bucket, due_at, resent_at, written_at, trace
 FROM callbacks
 WHERE merchant_id = @merchant_id AND mode = @mode AND event_id = @event_id;
 
@@ -84,7 +84,7 @@ ORDER BY attempt;
 -- The newest first, before a time, and of those of that very time the ones before an
 -- event; state '' is any, and another one that most are in.
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at, resent_at, written_at
+    due_bucket, due_at, resent_at, written_at, trace
 FROM callbacks
 WHERE merchant_id = @merchant_id AND mode = @mode AND (@state::TEXT = '' OR state = @state)
     AND created_at >= @since AND created_at <= @until AND (created_at < @until OR event_id < @after)
@@ -94,7 +94,7 @@ LIMIT @most;
 -- name: UndeliveredCallbacks :many
 -- Those of a state that few are in, by its index, the newest first.
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at, resent_at, written_at
+    due_bucket, due_at, resent_at, written_at, trace
 FROM callbacks
 WHERE merchant_id = @merchant_id AND mode = @mode AND state = @state AND state IN ('waiting', 'gone', 'dead')
     AND created_at >= @since AND created_at <= @until AND (created_at < @until OR event_id < @after)

@@ -26,7 +26,7 @@ ORDER BY attempt, step;
 -- name: CallbacksOfMovement :many
 -- A callback has the time of the history entry that made it, which spares an index.
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at, resent_at, written_at
+    due_bucket, due_at, resent_at, written_at, trace
 FROM callbacks
 WHERE merchant_id = @merchant_id AND mode = @mode AND created_at = ANY(@times::TIMESTAMPTZ[]) AND movement_id = @movement_id
 ORDER BY sequence;

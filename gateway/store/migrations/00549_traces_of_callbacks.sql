@@ -1,0 +1,2 @@
+-- +goose Up
+ALTER TABLE callbacks ADD COLUMN IF NOT EXISTS trace TEXT NOT NULL DEFAULT '';

@@ -1,0 +1,182 @@
+package tracing
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/propagation"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+)
+
+// scope names who has made a span.
+const scope = "github.com/seed-f006e74d/gerbang/gateway"
+
+// Header is the header with which a trace travels, as W3C has it.
+const Header = "traceparent"
+
+// off is what nothing is noted in.
+var off trace.Span = noop.Span{}
+
+var format propagation.TraceContext
+
+// Tracer begins traces. A nil one begins none.
+type Tracer struct{ tracer trace.Tracer }
+
+// Of begins the traces that a provider takes.
+func Of(provider trace.TracerProvider) *Tracer { return &Tracer{provider.Tracer(scope)} }
+
+// Request begins what a request is traced by, or goes on with the trace that its caller
+// has begun. Whether it is kept is decided here: a caller's own wish counts for nothing.
+// Where the caller has no trace, the request's id is the id of the trace, so that an
+// X-Request-Id finds it.
+func (t *Tracer) Request(r *http.Request, id uuid.UUID) (context.Context, trace.Span) {
+	ctx := r.Context()
+	if t == nil {
+		return ctx, off
+	}
+	if begun := read(r.Header.Get(Header)); begun.IsValid() {
+		ctx = trace.ContextWithRemoteSpanContext(ctx, begun)
+	}
+	return t.tracer.Start(context.WithValue(ctx, requestKey{}, id), "request", trace.WithSpanKind(trace.SpanKindServer))
+}
+
+// Work begins the trace of work that nobody waits for. What led to it, told by [Parent] at
+// the time, is linked to it.
+func (t *Tracer) Work(ctx context.Context, name string, kind trace.SpanKind, cause string) (context.Context, trace.Span) {
+	if t == nil {
+		return ctx, off
+	}
+	options := []trace.SpanStartOption{trace.WithSpanKind(kind), trace.WithNewRoot()}
+	if link := read(cause); link.IsValid() {
+		options = append(options, trace.WithLinks(trace.Link{SpanContext: link}))
+	}
+	return t.tracer.Start(ctx, name, options...)
+}
+
+// Start begins a part of what is traced, and nothing where that is not.
+func Start(ctx context.Context, name string, kind trace.SpanKind) (context.Context, trace.Span) {
+	parent := trace.SpanFromContext(ctx)
+	if !parent.IsRecording() {
+		return ctx, off
+	}
+	return parent.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithSpanKind(kind))
+}
+
+// Past notes a part that is over, of which somebody else has told.
+func Past(ctx context.Context, name string, from time.Time, took time.Duration, attributes ...attribute.KeyValue) {
+	parent := trace.SpanFromContext(ctx)
+	if !parent.IsRecording() {
+		return
+	}
+	_, span := parent.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(from), trace.WithAttributes(attributes...))
+	span.End(trace.WithTimestamp(from.Add(took)))
+}
+
+// Parent is what is traced now, as [Header] tells it, "" for nothing.
+func Parent(ctx context.Context) string {
+	if !trace.SpanFromContext(ctx).IsRecording() {
+		return ""
+	}
+	carrier := propagation.MapCarrier{}
+	format.Inject(ctx, carrier)
+	return carrier[Header]
+}
+
+func read(parent string) trace.SpanContext {
+	if parent == "" {
+		return trace.SpanContext{}
+	}
+	return trace.SpanContextFromContext(format.Extract(context.Background(), propagation.MapCarrier{Header: parent}))
+}
+
+type requestKey struct{}
+
+// ids gives a trace that begins with a request the request's id.
+type ids struct{}
+
+func (ids) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
+	if id, ok := ctx.Value(requestKey{}).(uuid.UUID); ok {
+		return trace.TraceID(id), spanID()
+	}
+	var made trace.TraceID
+	binary.BigEndian.PutUint64(made[:8], rand.Uint64()|1) //nolint:gosec // a name, not a secret; it is not zero
+	binary.BigEndian.PutUint64(made[8:], rand.Uint64())   //nolint:gosec // likewise
+	return made, spanID()
+}
+
+func (ids) NewSpanID(context.Context, trace.TraceID) trace.SpanID { return spanID() }
+
+func spanID() (made trace.SpanID) {
+	binary.BigEndian.PutUint64(made[:], rand.Uint64()|1) //nolint:gosec // likewise
+	return made
+}
+
+// share keeps a share of all traces, chosen by the last seven bytes of their ids: those are
+// random in an id that somebody else has made by W3C's rules, too, and in one of a request.
+type share struct{ below uint64 }
+
+func newShare(of float64) sdktrace.Sampler {
+	s := share{uint64(math.Ceil(of * (1 << 56)))}
+	return sdktrace.ParentBased(s, sdktrace.WithRemoteParentSampled(s), sdktrace.WithRemoteParentNotSampled(s))
+}
+
+// ShouldSample implements [sdktrace.Sampler].
+func (s share) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
+	decision := sdktrace.Drop
+	if binary.BigEndian.Uint64(p.TraceID[8:])&(1<<56-1) < s.below {
+		decision = sdktrace.RecordAndSample
+	}
+	return sdktrace.SamplingResult{Decision: decision, Tracestate: trace.SpanContextFromContext(p.ParentContext).TraceState()}
+}
+
+// Description implements [sdktrace.Sampler].
+func (share) Description() string { return "a share of all traces" }
+
+// Noted is what a request's line in the log has from the rooms behind it.
+type Noted struct {
+	mu       sync.Mutex
+	provider time.Duration
+	movement string
+}
+
+type notedKey struct{}
+
+// Noting makes the place for what is noted from here on.
+func Noting(ctx context.Context) (context.Context, *Noted) {
+	n := new(Noted)
+	return context.WithValue(ctx, notedKey{}, n), n
+}
+
+// AtProvider notes a call of a provider.
+func AtProvider(ctx context.Context, took time.Duration) {
+	if n, ok := ctx.Value(notedKey{}).(*Noted); ok {
+		n.mu.Lock()
+		n.provider += took
+		n.mu.Unlock()
+	}
+}
+
+// About notes the movement that a request is about.
+func About(ctx context.Context, movement string) {
+	if n, ok := ctx.Value(notedKey{}).(*Noted); ok {
+		n.mu.Lock()
+		n.movement = movement
+		n.mu.Unlock()
+	}
+}
+
+// Read is how long all calls of providers took together, and the movement, "" for none.
+func (n *Noted) Read() (provider time.Duration, movement string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.provider, n.movement
+}
