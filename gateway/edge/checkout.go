@@ -31,7 +31,7 @@ func (x *exchange) findCheckout(id string) (kind.Checkout, error) {
 		return kind.Checkout{}, err
 	}
 	defer done()
-	return x.edge.Checkouts.Checkout(x.request.Context(), id)
+	return x.edge.Checkouts.Checkout(x.ctx, id)
 }
 
 // checkoutPage shows a payment to its payer.

@@ -35,9 +35,10 @@ type exchange struct {
 	http.ResponseWriter
 	edge    *Edge
 	request *http.Request
-	id      string    // X-Request-Id
-	started time.Time // by the time that all replicas share
-	begun   time.Time // by this machine's, for how long it takes
+	ctx     *tracing.Noted // of the request
+	id      string         // X-Request-Id
+	started time.Time      // by the time that all replicas share
+	begun   time.Time      // by this machine's, for how long it takes
 	address netip.Addr
 	held    int64 // bytes of the body that count as held
 	route   string
@@ -56,7 +57,6 @@ type exchange struct {
 	reference  string
 	ticket     admission.Ticket
 	span       trace.Span
-	noted      *tracing.Noted
 	handed     bool // to the lifecycle, which may have moved money
 }
 
@@ -64,14 +64,17 @@ type exchange struct {
 // and are no names for metrics.
 const unrouted = "none"
 
+// mostAttrs is how much a line of the log has at most.
+const mostAttrs = 13
+
 func (e *Edge) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	// Always ours: two callers could choose the same id. It contains its time, so that
 	// operators find the movement.
 	id := uuid.Must(uuid.NewV7())
 	ctx, span := e.Tracer.Request(r, id)
-	ctx, noted := tracing.Noting(ctx)
+	noted := tracing.Noting(ctx)
 	x := &exchange{
-		ResponseWriter: w, edge: e, request: r.WithContext(ctx), span: span, noted: noted,
+		ResponseWriter: w, edge: e, request: r, ctx: noted, span: span,
 		id: id.String(), started: e.Now(), begun: time.Now(), route: unrouted, code: "OK",
 		address: limit.ClientAddress(r, *e.trusted.Load()),
 	}
@@ -116,11 +119,10 @@ func (x *exchange) end(thrown any) {
 	if x.edge.Observer != nil {
 		x.edge.Observer.Observe(x.route, x.code, took)
 	}
-	attrs := []slog.Attr{
+	attrs := append(make([]slog.Attr, 0, mostAttrs),
 		slog.String("request_id", x.id), slog.String("method", shortMethod(x.request.Method)), slog.String("route", x.route),
-		slog.Int("status", x.status), slog.Float64("took_ms", milliseconds(took)), slog.String("address", x.address.String()),
-	}
-	provider, movement := x.noted.Read()
+		slog.Int("status", x.status), slog.Float64("took_ms", milliseconds(took)), slog.String("address", x.address.String()))
+	provider, movement := x.ctx.Read()
 	if movement != "" {
 		attrs = append(attrs, slog.String("movement_id", movement))
 	}
@@ -141,7 +143,7 @@ func (x *exchange) end(thrown any) {
 		attrs = append(attrs, slog.String("trace_id", x.span.SpanContext().TraceID().String()))
 	}
 	x.keep(took)
-	x.edge.Log.LogAttrs(x.request.Context(), slog.LevelInfo, "request", attrs...)
+	x.edge.Log.LogAttrs(x.ctx, slog.LevelInfo, "request", attrs...)
 }
 
 func milliseconds(took time.Duration) float64 { return float64(took.Microseconds()) / 1000 }
@@ -164,7 +166,7 @@ func (x *exchange) panicked(thrown any) {
 	if err, ok := thrown.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(thrown)
 	}
-	x.edge.Log.LogAttrs(x.request.Context(), slog.LevelError, "panic",
+	x.edge.Log.LogAttrs(x.ctx, slog.LevelError, "panic",
 		slog.String("request_id", x.id), slog.String("route", x.route),
 		slog.String("panic", fmt.Sprint(thrown)), slog.String("stack", string(debug.Stack())))
 	if x.status == 0 {
@@ -193,7 +195,7 @@ func (x *exchange) logCause(f *fault.Error) {
 	if f.Code == fault.Internal && !errors.Is(f, context.Canceled) {
 		level = slog.LevelError
 	}
-	x.edge.Log.LogAttrs(x.request.Context(), level, "request failed",
+	x.edge.Log.LogAttrs(x.ctx, level, "request failed",
 		slog.String("request_id", x.id), slog.String("route", x.route), slog.String("cause", f.Error()))
 }
 

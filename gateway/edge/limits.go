@@ -72,7 +72,7 @@ const longestQueue = 5 * time.Second
 
 // queue waits for the turn of a stranger's read. Done is to be called after it.
 func (x *exchange) queue(in *limit.Turns) (done func(), err error) {
-	ctx, cancel := context.WithTimeout(x.request.Context(), longestQueue)
+	ctx, cancel := context.WithTimeout(x.ctx, longestQueue)
 	defer cancel()
 	if done, err = in.Enter(ctx, x.address); err != nil {
 		return nil, fault.New(fault.RateLimited, "Too many requests without a known key are waiting.").After(x.started, time.Second)

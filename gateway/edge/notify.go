@@ -28,7 +28,7 @@ func (x *exchange) notify(params httprouter.Params) {
 		x.fail(x.truthful(err))
 		return
 	}
-	acknowledgement, err := x.edge.Notifier.Notify(x.request.Context(), lifecycle.Notification{
+	acknowledgement, err := x.edge.Notifier.Notify(x.ctx, lifecycle.Notification{
 		Route:     route,
 		RequestID: x.id,
 		Method:    x.request.Method,
@@ -69,5 +69,5 @@ func (x *exchange) findRoute(provider tenants.Provider, token tenants.NotifyToke
 		}
 		defer done()
 	}
-	return x.edge.Notifier.RouteOf(x.request.Context(), provider, token)
+	return x.edge.Notifier.RouteOf(x.ctx, provider, token)
 }

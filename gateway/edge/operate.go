@@ -51,7 +51,7 @@ func (x *exchange) checkAndRun() (lifecycle.Answer, error) {
 	}
 	answer, err := x.judgeAndRun(b)
 	if now, otherwise := x.declaredSince(err); otherwise {
-		x.edge.Log.LogAttrs(x.request.Context(), slog.LevelInfo, "judged again: the operation is declared otherwise since",
+		x.edge.Log.LogAttrs(x.ctx, slog.LevelInfo, "judged again: the operation is declared otherwise since",
 			slog.String("request_id", x.id), slog.String("operation", now.Path))
 		x.operation = now
 		return x.judgeAndRun(b)
@@ -83,7 +83,7 @@ func (x *exchange) declaredSince(err error) (*catalog.Operation, bool) {
 // the quota last: a request for something that exists uses no unit, not even while
 // the reference is looked up.
 func (x *exchange) admitAndRun(request lifecycle.Request, document catalog.Document) (lifecycle.Answer, error) {
-	ctx, admitter := x.request.Context(), x.edge.Admitter
+	ctx, admitter := x.ctx, x.edge.Admitter
 	ticket, err := admitter.Admit(ctx, x.started, x.identity, x.operation, document)
 	x.ticket = ticket
 	request.Ticket = ticket.Ticket
@@ -165,7 +165,7 @@ func (x *exchange) check(b body) (lifecycle.Request, error) {
 // charged takes a token of the rate for a request that is refused before admission, and
 // says how it is refused.
 func (x *exchange) charged(refusal error) error {
-	ticket, err := x.edge.Admitter.Spend(x.request.Context(), x.started, x.identity, x.operation, refusal)
+	ticket, err := x.edge.Admitter.Spend(x.ctx, x.started, x.identity, x.operation, refusal)
 	x.ticket = ticket
 	return err
 }
@@ -230,9 +230,9 @@ func (x *exchange) stored(request lifecycle.Request) (answer lifecycle.Answer, f
 	request.Left = func(ctx context.Context) *int64 {
 		return x.edge.Admitter.Remaining(ctx, x.started, x.ticket, x.identity)
 	}
-	answer, found, err = x.edge.Movements.Stored(x.request.Context(), request)
+	answer, found, err = x.edge.Movements.Stored(x.ctx, request)
 	if err != nil || found {
-		x.edge.Admitter.Release(x.request.Context(), x.ticket)
+		x.edge.Admitter.Release(x.ctx, x.ticket)
 	}
 	return answer, found, err
 }

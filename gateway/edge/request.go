@@ -215,7 +215,7 @@ func (x *exchange) identify(key string) (tenants.Identity, error) {
 		}
 		defer done()
 	}
-	ctx, span := tracing.Start(x.request.Context(), "authenticate", trace.SpanKindInternal)
+	ctx, span := tracing.Start(x.ctx, "authenticate", trace.SpanKindInternal)
 	defer span.End()
 	return x.edge.Authenticator.Authenticate(ctx, x.started, key, x.address)
 }
@@ -230,7 +230,7 @@ func (x *exchange) hold(left time.Duration) {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-x.request.Context().Done():
+	case <-x.ctx.Done():
 	}
 }
 

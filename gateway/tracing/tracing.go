@@ -141,8 +141,11 @@ func (s share) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResu
 // Description implements [sdktrace.Sampler].
 func (share) Description() string { return "a share of all traces" }
 
-// Noted is what a request's line in the log has from the rooms behind it.
+// Noted is what a request's line in the log has from the rooms behind it. It is the context
+// that they get.
 type Noted struct {
+	context.Context //nolint:containedctx // it is one
+
 	mu       sync.Mutex
 	provider time.Duration
 	movement string
@@ -150,10 +153,15 @@ type Noted struct {
 
 type notedKey struct{}
 
-// Noting makes the place for what is noted from here on.
-func Noting(ctx context.Context) (context.Context, *Noted) {
-	n := new(Noted)
-	return context.WithValue(ctx, notedKey{}, n), n
+// Noting is the context in which is noted from here on.
+func Noting(ctx context.Context) *Noted { return &Noted{Context: ctx} }
+
+// Value finds what is noted in, too.
+func (n *Noted) Value(key any) any {
+	if key == (notedKey{}) {
+		return n
+	}
+	return n.Context.Value(key)
 }
 
 // AtProvider notes a call of a provider.

@@ -92,10 +92,10 @@ func TestOff(t *testing.T) { //nolint:paralleltest // it counts allocations
 func TestNoted(t *testing.T) {
 	t.Parallel()
 	AtProvider(t.Context(), time.Second) // nobody asks
-	ctx, noted := Noting(t.Context())
-	AtProvider(ctx, time.Second)
-	AtProvider(context.WithoutCancel(ctx), time.Second)
-	About(ctx, "m")
+	noted := Noting(t.Context())
+	AtProvider(noted, time.Second)
+	AtProvider(context.WithoutCancel(noted), time.Second)
+	About(noted, "m")
 	if took, movement := noted.Read(); took != 2*time.Second || movement != "m" {
 		t.Errorf("%v %s", took, movement)
 	}
