@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
@@ -98,7 +96,7 @@ type Ticket struct {
 func (a *Admission) Admit(
 	ctx context.Context, now time.Time, id tenants.Identity, op *catalog.Operation, body catalog.Document,
 ) (Ticket, error) {
-	ctx, span := tracing.Start(ctx, "admit", trace.SpanKindInternal)
+	ctx, span := tracing.Start(ctx, "admit", tracing.Inside)
 	defer span.End()
 	input, err := a.input(now, id, op, body)
 	ticket := a.ticket(now, id, &input, decision.Decided)
@@ -265,7 +263,7 @@ func (a *Admission) limits(ctx context.Context, input policy.AdmitInput, ticket 
 	if limits, ok := ticket.set.KeptLimits(asked); ok {
 		return limits, decision.Admitted, nil
 	}
-	ctx, span := tracing.Start(ctx, "policy limits", trace.SpanKindInternal)
+	ctx, span := tracing.Start(ctx, "policy limits", tracing.Inside)
 	defer span.End()
 	evaluating, cancel := context.WithTimeout(ctx, a.bound)
 	defer cancel()
@@ -285,7 +283,7 @@ func (a *Admission) allow(ctx context.Context, input policy.AdmitInput, ticket T
 	if kept && answer.Allow {
 		return decision.Admitted, nil
 	}
-	ctx, span := tracing.Start(ctx, "policy", trace.SpanKindInternal)
+	ctx, span := tracing.Start(ctx, "policy", tracing.Inside)
 	defer span.End()
 	evaluating, cancel := context.WithTimeout(ctx, a.bound)
 	defer cancel()

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
@@ -24,7 +22,7 @@ var jakarta = time.FixedZone("WIB", 7*60*60)
 // is QUOTA_EXCEEDED, or INTERNAL when a quota could not be counted, and then the ticket
 // names that decision.
 func (a *Admission) Reserve(ctx context.Context, now time.Time, ticket Ticket, id tenants.Identity, _ *catalog.Operation) (Ticket, error) {
-	ctx, span := tracing.Start(ctx, "quota", trace.SpanKindInternal)
+	ctx, span := tracing.Start(ctx, "quota", tracing.Inside)
 	defer span.End()
 	now = now.In(ticket.Zone)
 	month := limit.Month(now)

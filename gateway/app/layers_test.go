@@ -175,6 +175,8 @@ var doors = map[string][]string{
 	"golang.org/x/time":                          {"gateway/limit"},
 	"google.golang.org/grpc":                     {"sdk", "sdk/pluginpb", "gateway/host"},
 	"google.golang.org/protobuf":                 {"sdk", "sdk/pluginpb", "gateway/host"},
+	"go.opentelemetry.io/otel":                   {"gateway/tracing"},
+	"go.opentelemetry.io/proto/otlp":             {},
 	"go.yaml.in/yaml":                            {"gateway/app", "gateway/cmd/gerbang"},
 	"github.com/mattn/go-isatty":                 {"gateway/database/...", "gateway/dev", "gateway/cmd/gerbang"},
 	"github.com/google/go-cmp":                   {},

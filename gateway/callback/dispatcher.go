@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -220,11 +218,13 @@ func (d *Dispatcher) deliver(ctx context.Context, c movement.Callback) (Outcome,
 		d.Warn(ctx, "open callback secrets", err)
 		return Aborted, false
 	}
-	tracing, span := d.Tracer.Work(ctx, "callback", trace.SpanKindClient, c.Trace)
-	try := d.Send(tracing, Message{ID: c.EventID.String(), Sequence: c.Sequence, URL: c.URL, Body: c.Body}, secrets)
-	if span.IsRecording() {
-		span.SetAttributes(attribute.String("gerbang.movement_id", c.MovementID.String()), attribute.String("gerbang.event_id", c.EventID.String()),
-			attribute.String("gerbang.outcome", string(try.Outcome)), attribute.Int("http.response.status_code", try.Status))
+	traced, span := d.Tracer.Work(ctx, "callback", tracing.Outside, c.Trace)
+	try := d.Send(traced, Message{ID: c.EventID.String(), Sequence: c.Sequence, URL: c.URL, Body: c.Body}, secrets)
+	if span.On() {
+		span.Text("gerbang.movement_id", c.MovementID.String())
+		span.Text("gerbang.event_id", c.EventID.String())
+		span.Text("gerbang.outcome", string(try.Outcome))
+		span.Number("http.response.status_code", try.Status)
 	}
 	span.End()
 	d.Observe(try)

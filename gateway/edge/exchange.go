@@ -16,9 +16,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
@@ -56,7 +53,7 @@ type exchange struct {
 	identity   tenants.Identity
 	reference  string
 	ticket     admission.Ticket
-	span       trace.Span
+	span       tracing.Span
 	handed     bool // to the lifecycle, which may have moved money
 }
 
@@ -138,9 +135,9 @@ func (x *exchange) end(thrown any) {
 			attrs = append(attrs, slog.String("decision_id", x.ticket.DecisionID))
 		}
 	}
-	if x.span.IsRecording() {
+	if x.span.On() {
 		x.endTrace(attrs)
-		attrs = append(attrs, slog.String("trace_id", x.span.SpanContext().TraceID().String()))
+		attrs = append(attrs, slog.String("trace_id", x.span.TraceID()))
 	}
 	x.keep(took)
 	x.edge.Log.LogAttrs(x.ctx, slog.LevelInfo, "request", attrs...)
@@ -150,14 +147,15 @@ func milliseconds(took time.Duration) float64 { return float64(took.Microseconds
 
 // endTrace ends what the request is traced by, which has what the log has.
 func (x *exchange) endTrace(attrs []slog.Attr) {
-	x.span.SetName(shortMethod(x.request.Method) + " " + x.route)
+	x.span.Name(shortMethod(x.request.Method) + " " + x.route)
 	for _, attr := range attrs {
-		x.span.SetAttributes(attribute.String("gerbang."+attr.Key, attr.Value.String()))
+		x.span.Text("gerbang."+attr.Key, attr.Value.String())
 	}
-	x.span.SetAttributes(attribute.String("http.request.method", shortMethod(x.request.Method)), attribute.String("http.route", x.route),
-		attribute.Int("http.response.status_code", x.status))
+	x.span.Text("http.request.method", shortMethod(x.request.Method))
+	x.span.Text("http.route", x.route)
+	x.span.Number("http.response.status_code", x.status)
 	if x.status >= http.StatusInternalServerError {
-		x.span.SetStatus(codes.Error, x.code)
+		x.span.Fail(x.code)
 	}
 	x.span.End()
 }

@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
@@ -215,7 +214,7 @@ func (x *exchange) identify(key string) (tenants.Identity, error) {
 		}
 		defer done()
 	}
-	ctx, span := tracing.Start(x.ctx, "authenticate", trace.SpanKindInternal)
+	ctx, span := tracing.Start(x.ctx, "authenticate", tracing.Inside)
 	defer span.End()
 	return x.edge.Authenticator.Authenticate(ctx, x.started, key, x.address)
 }

@@ -9,9 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/tracing"
 	"github.com/seed-f006e74d/gerbang/sdk"
@@ -311,19 +308,23 @@ func (h *Host) Available(of Use, with sdk.Connection) error {
 
 // begin begins the part of a trace that is a plugin's. What the plugin tells of its upstream
 // lies within it, whatever times it gives.
-func begin(ctx context.Context, method, provider, operation string) (context.Context, trace.Span, time.Time) {
-	ctx, span := tracing.Start(ctx, "plugin "+method, trace.SpanKindClient)
+func begin(ctx context.Context, method, provider, operation string) (context.Context, tracing.Span, time.Time) {
+	ctx, span := tracing.Start(ctx, "plugin "+method, tracing.Outside)
 	started := time.Now()
-	if !span.IsRecording() {
+	if !span.On() {
 		return ctx, span, started
 	}
-	span.SetAttributes(attribute.String("gerbang.provider", provider), attribute.String("gerbang.operation", operation))
+	span.Text("gerbang.provider", provider)
+	span.Text("gerbang.operation", operation)
 	return sdk.Traced(ctx, tracing.Parent(ctx), func(exchanges []sdk.Exchange) {
 		whole := time.Since(started)
 		for _, e := range exchanges {
 			after := min(max(e.After, 0), whole)
-			tracing.Past(ctx, "upstream", started.Add(after), min(max(e.Took, 0), whole-after), attribute.Int("http.response.status_code", e.Status),
-				attribute.String("http.request.method", e.Method[:min(len(e.Method), maxWord)]), attribute.String("server.address", e.Host[:min(len(e.Host), maxWord)]))
+			tracing.Past(ctx, "upstream", started.Add(after), min(max(e.Took, 0), whole-after), func(s tracing.Span) {
+				s.Number("http.response.status_code", e.Status)
+				s.Text("http.request.method", e.Method[:min(len(e.Method), maxWord)])
+				s.Text("server.address", e.Host[:min(len(e.Host), maxWord)])
+			})
 		}
 	}), span, started
 }
@@ -331,10 +332,10 @@ func begin(ctx context.Context, method, provider, operation string) (context.Con
 // maxWord is the longest word of a plugin in a trace.
 const maxWord = 100
 
-func end(ctx context.Context, span trace.Span, started time.Time, outcome string) {
+func end(ctx context.Context, span tracing.Span, started time.Time, outcome string) {
 	tracing.AtProvider(ctx, time.Since(started))
-	if span.IsRecording() {
-		span.SetAttributes(attribute.String("gerbang.outcome", outcome))
+	if span.On() {
+		span.Text("gerbang.outcome", outcome)
 	}
 	span.End()
 }

@@ -7,12 +7,10 @@ import (
 	"runtime/debug"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/tracing"
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
@@ -243,10 +241,11 @@ func nextPoll(op *catalog.Operation, m movement.Movement, now time.Time) (next t
 // Resolve ends a movement that is due as operators have decided, also where nobody can be
 // asked about it, or polls it.
 func (l *Lifecycle) Resolve(ctx context.Context, m movement.Movement) error {
-	ctx, span := l.Tracer.Work(ctx, "poll", trace.SpanKindInternal, "")
+	ctx, span := l.Tracer.Work(ctx, "poll", tracing.Inside, "")
 	defer span.End()
-	if span.IsRecording() {
-		span.SetAttributes(attribute.String("gerbang.movement_id", m.ID.String()), attribute.String("gerbang.operation", m.Operation))
+	if span.On() {
+		span.Text("gerbang.movement_id", m.ID.String())
+		span.Text("gerbang.operation", m.Operation)
 	}
 	var overdue error
 	if rules, served := movement.RulesOf(m.Kind); served {

@@ -18,7 +18,9 @@ import (
 
 const (
 	defaultMaxConns = 32
-	connectTimeout  = 5 * time.Second
+	// connectTimeout is for each host of the URL. A write waits a second longer, so that one
+	// silent host refuses nothing.
+	connectTimeout = 3 * time.Second
 	// statementTimeout is the database's own bound of a write.
 	statementTimeout = 3 * time.Second
 	// deadAfter is when a peer that no longer answers is given up, on either side: the

@@ -43,6 +43,7 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) error {
 	if err != nil {
 		return errURL
 	}
+	config.ConnectTimeout = connectTimeout
 	db := stdlib.OpenDB(*config)
 	defer db.Close()
 	if err := refuseUnreleased(ctx, db); err != nil {

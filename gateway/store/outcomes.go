@@ -10,8 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/seed-f006e74d/gerbang/gateway/tracing"
 )
@@ -84,29 +82,29 @@ func (o *outcomes) TraceQueryStart(ctx context.Context, _ *pgx.Conn, query pgx.T
 // TraceQueryEnd counts one statement.
 func (o *outcomes) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, end pgx.TraceQueryEndData) {
 	o.count(end.Err)
-	endTraced(trace.SpanFromContext(ctx), end.Err)
+	endTraced(tracing.Current(ctx), end.Err)
 }
 
 // statementName is the name of a statement, as the files of queries have it.
 var statementName = regexp.MustCompile(`^-- name: (\w+)`)
 
 // traced begins the part of a trace that is one statement, or a commit in which it shares.
-func traced(ctx context.Context, sql string, composed string) (context.Context, trace.Span) {
-	ctx, span := tracing.Start(ctx, "sql", trace.SpanKindClient)
-	if span.IsRecording() {
+func traced(ctx context.Context, sql string, composed string) (context.Context, tracing.Span) {
+	ctx, span := tracing.Start(ctx, "sql", tracing.Outside)
+	if span.On() {
 		if name := statementName.FindStringSubmatch(sql); name != nil {
-			span.SetName("sql " + name[1])
+			span.Name("sql " + name[1])
 		} else if composed != "" {
-			span.SetName("sql " + composed)
+			span.Name("sql " + composed)
 		}
 	}
 	return ctx, span
 }
 
 // endTraced ends it. Of an error it has the outcome alone: its text may quote values.
-func endTraced(span trace.Span, err error) {
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) && span.IsRecording() {
-		span.SetStatus(codes.Error, outcomeOf(err))
+func endTraced(span tracing.Span, err error) {
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) && span.On() {
+		span.Fail(outcomeOf(err))
 	}
 	span.End()
 }

@@ -7,8 +7,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-
-	"go.opentelemetry.io/otel/trace"
 )
 
 // TestExport counts what a collector takes, and says why it takes nothing.
@@ -22,7 +20,7 @@ func TestExport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, span := e.Work(t.Context(), "poll", trace.SpanKindInternal, "")
+		_, span := e.Work(t.Context(), "poll", Inside, "")
 		span.End()
 		if err := e.Close(t.Context()); err != nil {
 			t.Fatal(err)

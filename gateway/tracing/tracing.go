@@ -11,10 +11,10 @@ import (
 
 	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
-	"go.opentelemetry.io/otel/trace/noop"
 )
 
 // scope names who has made a span.
@@ -23,8 +23,42 @@ const scope = "github.com/seed-f006e74d/gerbang/gateway"
 // Header is the header with which a trace travels, as W3C has it.
 const Header = "traceparent"
 
-// off is what nothing is noted in.
-var off trace.Span = noop.Span{}
+// Kind says whose work a part is.
+type Kind trace.SpanKind
+
+// The kinds.
+const (
+	Inside  = Kind(trace.SpanKindInternal) // the gateway's own
+	Outside = Kind(trace.SpanKindClient)   // somebody's who is asked
+)
+
+// Span is a part of a trace. The zero one is of nothing that is traced.
+type Span struct{ of trace.Span }
+
+// On tells whether the part is kept, so that somebody has to note something.
+func (s Span) On() bool { return s.of != nil && s.of.IsRecording() }
+
+// Name gives the part another name.
+func (s Span) Name(name string) { s.of.SetName(name) }
+
+// Text notes a text of a part that is [Span.On].
+func (s Span) Text(key, value string) { s.of.SetAttributes(attribute.String(key, value)) }
+
+// Number notes a number likewise.
+func (s Span) Number(key string, value int) { s.of.SetAttributes(attribute.Int(key, value)) }
+
+// Fail notes, in a word, that the part has failed.
+func (s Span) Fail(word string) { s.of.SetStatus(codes.Error, word) }
+
+// TraceID names the whole trace.
+func (s Span) TraceID() string { return s.of.SpanContext().TraceID().String() }
+
+// End ends the part.
+func (s Span) End() {
+	if s.of != nil {
+		s.of.End()
+	}
+}
 
 var format propagation.TraceContext
 
@@ -38,46 +72,53 @@ func Of(provider trace.TracerProvider) *Tracer { return &Tracer{provider.Tracer(
 // has begun. Whether it is kept is decided here: a caller's own wish counts for nothing.
 // Where the caller has no trace, the request's id is the id of the trace, so that an
 // X-Request-Id finds it.
-func (t *Tracer) Request(r *http.Request, id uuid.UUID) (context.Context, trace.Span) {
+func (t *Tracer) Request(r *http.Request, id uuid.UUID) (context.Context, Span) {
 	ctx := r.Context()
 	if t == nil {
-		return ctx, off
+		return ctx, Span{}
 	}
 	if begun := read(r.Header.Get(Header)); begun.IsValid() {
 		ctx = trace.ContextWithRemoteSpanContext(ctx, begun)
 	}
-	return t.tracer.Start(context.WithValue(ctx, requestKey{}, id), "request", trace.WithSpanKind(trace.SpanKindServer))
+	ctx, span := t.tracer.Start(context.WithValue(ctx, requestKey{}, id), "request", trace.WithSpanKind(trace.SpanKindServer))
+	return ctx, Span{span}
 }
 
 // Work begins the trace of work that nobody waits for. What led to it, told by [Parent] at
 // the time, is linked to it.
-func (t *Tracer) Work(ctx context.Context, name string, kind trace.SpanKind, cause string) (context.Context, trace.Span) {
+func (t *Tracer) Work(ctx context.Context, name string, kind Kind, cause string) (context.Context, Span) {
 	if t == nil {
-		return ctx, off
+		return ctx, Span{}
 	}
-	options := []trace.SpanStartOption{trace.WithSpanKind(kind), trace.WithNewRoot()}
+	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKind(kind)), trace.WithNewRoot()}
 	if link := read(cause); link.IsValid() {
 		options = append(options, trace.WithLinks(trace.Link{SpanContext: link}))
 	}
-	return t.tracer.Start(ctx, name, options...)
+	ctx, span := t.tracer.Start(ctx, name, options...)
+	return ctx, Span{span}
 }
 
 // Start begins a part of what is traced, and nothing where that is not.
-func Start(ctx context.Context, name string, kind trace.SpanKind) (context.Context, trace.Span) {
+func Start(ctx context.Context, name string, kind Kind) (context.Context, Span) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
-		return ctx, off
+		return ctx, Span{}
 	}
-	return parent.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithSpanKind(kind))
+	ctx, span := parent.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithSpanKind(trace.SpanKind(kind)))
+	return ctx, Span{span}
 }
 
+// Current is the part that a context is in.
+func Current(ctx context.Context) Span { return Span{trace.SpanFromContext(ctx)} }
+
 // Past notes a part that is over, of which somebody else has told.
-func Past(ctx context.Context, name string, from time.Time, took time.Duration, attributes ...attribute.KeyValue) {
+func Past(ctx context.Context, name string, from time.Time, took time.Duration, note func(Span)) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
 		return
 	}
-	_, span := parent.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(from), trace.WithAttributes(attributes...))
+	_, span := parent.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(from))
+	note(Span{span})
 	span.End(trace.WithTimestamp(from.Add(took)))
 }
 

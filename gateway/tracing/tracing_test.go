@@ -55,19 +55,19 @@ func TestIDs(t *testing.T) {
 	tracer, _ := keeping(1)
 	id := uuid.Must(uuid.NewV7())
 	ctx, span := tracer.Request(request(""), id)
-	if got := span.SpanContext().TraceID(); got != trace.TraceID(id) {
+	if got := span.of.SpanContext().TraceID(); got != trace.TraceID(id) {
 		t.Errorf("the trace of request %v is %v", id, got)
 	}
 	parent := Parent(ctx)
-	other, linked := tracer.Work(context.Background(), "callback", trace.SpanKindClient, parent)
-	if links := linked.(sdktrace.ReadOnlySpan).Links(); len(links) != 1 || links[0].SpanContext.SpanID() != span.SpanContext().SpanID() {
+	other, linked := tracer.Work(context.Background(), "callback", Outside, parent)
+	if links := linked.of.(sdktrace.ReadOnlySpan).Links(); len(links) != 1 || links[0].SpanContext.SpanID() != span.of.SpanContext().SpanID() {
 		t.Errorf("linked to %v", links)
 	}
-	if Parent(other) == parent || linked.SpanContext().TraceID() == span.SpanContext().TraceID() {
+	if Parent(other) == parent || linked.of.SpanContext().TraceID() == span.of.SpanContext().TraceID() {
 		t.Error("work is a part of what led to it")
 	}
 	for _, broken := range []string{"x", "00-0-0-0", "00-00000000000000000000000000000000-00f067aa0ba902b7-01"} {
-		if _, span := tracer.Request(request(broken), id); span.SpanContext().TraceID() != trace.TraceID(id) {
+		if _, span := tracer.Request(request(broken), id); span.of.SpanContext().TraceID() != trace.TraceID(id) {
 			t.Errorf("%q was gone on with", broken)
 		}
 	}
@@ -77,12 +77,12 @@ func TestIDs(t *testing.T) {
 func TestOff(t *testing.T) { //nolint:paralleltest // it counts allocations
 	var tracer *Tracer
 	ctx, span := tracer.Request(request("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"), uuid.New())
-	if span.IsRecording() || Parent(ctx) != "" {
+	if span.On() || Parent(ctx) != "" {
 		t.Error("a trace was begun")
 	}
 	if allocs := testing.AllocsPerRun(100, func() {
-		ctx, span := Start(ctx, "policy", trace.SpanKindInternal)
-		Past(ctx, "upstream", time.Time{}, 0)
+		ctx, span := Start(ctx, "policy", Inside)
+		Past(ctx, "upstream", time.Time{}, 0, nil)
 		span.End()
 	}); allocs != 0 {
 		t.Errorf("a part that is not traced allocates %v times", allocs)

@@ -1,2 +1,3 @@
+-- +goose NO TRANSACTION
 -- +goose Up
 ALTER TABLE callbacks ADD COLUMN IF NOT EXISTS trace TEXT NOT NULL DEFAULT '';
