@@ -127,7 +127,7 @@ func gateWithin(ctx context.Context, source Source, facts Facts, within time.Dur
 		}
 		return nil, faultFindings(check, wrong.Problems, facts.total()), nil
 	}
-	g := &gate{set: set, facts: facts, found: map[place]map[string]*finding{}, counted: map[string]bool{}}
+	g := &gate{set: set, facts: facts, found: map[place]map[string]*finding{}, counted: map[string]bool{}, reached: map[place]bool{}}
 	if err := g.ask(ctx); err != nil {
 		return nil, nil, fmt.Errorf("policy: the gate: %w", err)
 	}
@@ -144,7 +144,7 @@ func Meaning(ctx context.Context, source Source, facts Facts) ([]Finding, error)
 		return nil, err
 	}
 	facts.Recorded = nil
-	g := &gate{set: set, facts: facts, onlyMeaning: true, found: map[place]map[string]*finding{}, counted: map[string]bool{}}
+	g := &gate{set: set, facts: facts, onlyMeaning: true, found: map[place]map[string]*finding{}, counted: map[string]bool{}, reached: map[place]bool{}}
 	if err := g.ask(ctx); err != nil {
 		return nil, fmt.Errorf("policy: the gate: %w", err)
 	}
@@ -188,6 +188,8 @@ type gate struct {
 	found       map[place]map[string]*finding
 	// counted are the quotas that count an operation, limited those without a limit of a merchant's own.
 	counted, limited map[string]bool
+	// reached are the lines of rules that requests came to.
+	reached map[place]bool
 	// unanswered are, by tier, the operations without limits.
 	unanswered map[string][]string
 	// shown are, by part of merchants' own limits, the operations whose answers show it, and under false those whose don't.
@@ -350,6 +352,9 @@ func (g *gate) route(ctx context.Context, in AdmitInput, providers []string, wha
 
 // fault notes why there is no right answer.
 func (g *gate) fault(ctx context.Context, got tried, in AdmitInput, what string) {
+	for line := range got.lines {
+		g.reached[line] = true
+	}
 	if got.fault != nil && ctx.Err() == nil {
 		g.add(got.check, false, *got.fault, in.Merchant.Tier).seen(what)
 	}

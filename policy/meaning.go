@@ -44,6 +44,9 @@ func (g *gate) meaning(source Source) {
 		g.strangers()
 	}
 	g.unknown(file, root, source)
+	g.undefined()
+	g.unused(file, root)
+	g.idle()
 }
 
 // at is a problem at a path of the file, or at the last part of it that is there. An element of a list is a number.
@@ -153,13 +156,11 @@ func (g *gate) offers(path string) bool {
 // noPath says that no operation has a path, and which one was meant.
 func (g *gate) noPath(path string) string {
 	reason := fmt.Sprintf("no operation has the path %q", path)
-	best, least := "", 4
+	var paths []string
 	for _, op := range g.facts.Operations {
-		if d := distance(path, op.Path); d < least {
-			best, least = op.Path, d
-		}
+		paths = append(paths, op.Path)
 	}
-	if best != "" {
+	if best := nearest(path, paths); best != "" {
 		reason += fmt.Sprintf("; is it %q?", best)
 	}
 	return reason

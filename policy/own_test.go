@@ -72,7 +72,8 @@ func TestASetThatIgnoresOwnLimits(t *testing.T) {
 			t.Errorf("%s: findings are %q, want one with %q", name, findings, c.want)
 		}
 	}
-	if told := found(t, ownRules(t, readsTransfers, "own_outflow := data.transfers.merchants[input.merchant.id]"), Facts{}); len(told) != 1 || !strings.Contains(told[0], "warning: ") {
+	if told := found(t, ownRules(t, readsTransfers, "own_outflow := data.transfers.merchants[input.merchant.id]"), Facts{}); len(told) != 2 || !strings.Contains(told[0], "warning: ") ||
+		!strings.Contains(told[1], "nothing defines data.transfers.merchants") {
 		t.Errorf("without a gateway, findings are %q", told)
 	}
 }

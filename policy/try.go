@@ -27,6 +27,7 @@ var (
 // tried is how one question went.
 type tried struct {
 	steps int
+	lines map[place]int // that it came to
 	// fault is why there is no answer of the right shape, check what it is against.
 	fault *Problem
 	check Check
@@ -84,7 +85,7 @@ func (s *Set) tryOne(ctx context.Context, t *tried, q *question, ref ast.Ref, in
 	defer cancel()
 	w := &witness{table: s.table, lines: map[place]int{}}
 	answer, err := s.askTraced(ctx, q, input, w, most.steps)
-	t.steps = w.steps
+	t.steps, t.lines = w.steps, w.lines
 	if err == nil {
 		return answer
 	}
