@@ -150,18 +150,13 @@ func (m *Metrics) WatchRequests(dropped func() int64) {
 
 // WatchTraces shows what becomes of traces.
 func (m *Metrics) WatchTraces(spans func() (made, sent, failed int64)) {
-	for name, of := range map[string]struct {
-		help  string
-		count func() int64
-	}{
-		"made":   {"Parts of traces that were made. What was neither sent nor failed waits, or was too much to wait.", func() int64 { n, _, _ := spans(); return n }},
-		"sent":   {"Parts of traces that the collector has taken.", func() int64 { _, n, _ := spans(); return n }},
-		"failed": {"Parts of traces that the collector has not taken.", func() int64 { _, _, n := spans(); return n }},
-	} {
-		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "gerbang_trace_spans_" + name + "_total", Help: of.help,
-		}, func() float64 { return float64(of.count()) }))
+	of := func(name, help string, count func() int64) {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(count()) }))
 	}
+	of("gerbang_trace_spans_made_total", "Parts of traces that were made. What was neither sent nor failed waits, or was too much to wait.",
+		func() int64 { n, _, _ := spans(); return n })
+	of("gerbang_trace_spans_sent_total", "Parts of traces that the collector has taken.", func() int64 { _, n, _ := spans(); return n })
+	of("gerbang_trace_spans_failed_total", "Parts of traces that the collector has not taken.", func() int64 { _, _, n := spans(); return n })
 }
 
 // Whose failures to sign in are counted.
