@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
@@ -102,6 +103,9 @@ func (c *Client) unreached(ctx context.Context, err error) error {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		err = failed.Err // without the path, which may hold an id
 	}
+	if misplaced := c.unspoken(err); misplaced != nil {
+		return misplaced
+	}
 	return &Unreachable{URL: c.url, cause: err}
 }
 
@@ -114,6 +118,9 @@ type Unreachable struct {
 
 // Error names the console and says why.
 func (u *Unreachable) Error() string {
+	if errors.Is(u.cause, syscall.ECONNREFUSED) {
+		return fmt.Sprintf("nothing listens at %s: does the gateway run there, and is this the address that its configuration calls console?", u.URL)
+	}
 	return fmt.Sprintf("the console at %s does not answer: %v", u.URL, u.cause)
 }
 
@@ -127,7 +134,7 @@ func (c *Client) identify(request *http.Request) {
 	}
 }
 
-func (c *Client) refused(status int, answer []byte) error {
+func (c *Client) refused(status int, answer []byte) *Failure {
 	failure := &Failure{Status: status}
 	if err := json.Unmarshal(answer, &failure.Envelope); err != nil {
 		failure.Envelope = fault.Envelope{} // not the console's own words

@@ -91,7 +91,7 @@ func (c *Client) call(ctx context.Context, a Act, in reflect.Value) ([]byte, err
 	}
 	status, answer, err := c.send(ctx, method, path, body)
 	if err == nil && status != http.StatusOK {
-		err = c.refused(status, answer)
+		err = c.place(ctx, c.refused(status, answer), answer)
 	}
 	return answer, err
 }

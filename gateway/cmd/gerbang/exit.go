@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
@@ -23,12 +26,32 @@ const (
 	exitDenies      = 6 // a candidate policy denies more than it may
 )
 
+// exitTexts say what each code means, for --help and the reference.
+var exitTexts = map[int]string{
+	exitOK:          "done",
+	exitRefused:     "refused by the gateway, or failed",
+	exitUsage:       "the command line is wrong, or asks for something that can't be undone without --yes",
+	exitNotFound:    "not found",
+	exitUnreachable: "gateway or database not reachable; an order that was under way may have been carried out",
+	exitIncomplete:  "incomplete: done in part, or not yet on every replica",
+	exitDenies:      "a candidate policy denies more than --max-newly-denied",
+}
+
+// exitText is all codes on one line.
+func exitText() string {
+	var texts []string
+	for _, code := range slices.Sorted(maps.Keys(exitTexts)) {
+		texts = append(texts, fmt.Sprintf("%d %s", code, exitTexts[code]))
+	}
+	return strings.Join(texts, "; ")
+}
+
 // exits are the errors that have a code of their own. The first that fits counts.
 var exits = []struct {
 	code int
 	is   func(error) bool
 }{
-	{exitUsage, is[usageError]},
+	{exitUsage, func(err error) bool { return is[usageError](err) || is[*adminapi.Misplaced](err) }},
 	{exitIncomplete, is[incompleteError]},
 	{exitDenies, is[errDenies]},
 	{exitNotFound, func(err error) bool { return is[notFoundError](err) || codeOf(err) == fault.NotFound }},

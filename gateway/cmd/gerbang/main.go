@@ -6,9 +6,12 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
+	"reflect"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -59,14 +62,16 @@ type commands struct {
 	Policy     policyCommands     `cmd:"" help:"Push, activate, roll back, compare and test policies."`
 	Replica    replicaCommands    `cmd:"" help:"List the gateways that run, and what each runs."`
 	QRIS       qrisCommands       `cmd:"" name:"qris" help:"Read QR codes."`
+	Completion completionCommand  `cmd:"" help:"Print what has a shell complete commands, flags and names of files."`
+	Complete   completeCommand    `cmd:"" hidden:"" help:"Print what may stand in place of a line's last word; the shell asks."`
 	Version    versionCommand     `cmd:"" help:"Print the version and its commit; also gerbang --version."`
 }
 
-const description = `A payments gateway. Commands that talk to a running gateway need GERBANG_ADMIN_URL and GERBANG_ADMIN_TOKEN, the token of an operator with a role:
+var description = `A payments gateway. Commands that talk to a running gateway need GERBANG_ADMIN_URL and GERBANG_ADMIN_TOKEN, the token of an operator with a role:
 every role reads; support sends callbacks again, pauses, revokes keys and resolves exceptions; finance credits, approves, overrides, assigns and resolves;
 policy changes policies, tiers and limits; admin does everything.
 
-Exit codes: 0 done, 1 refused or failed, 2 wrong use, 3 not found, 4 gateway or database not reachable, 5 incomplete, 6 a policy denies more than it may.`
+Exit codes: ` + exitText() + "."
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -83,11 +88,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	var typed commands
 	exited := false                          // --help has answered; kong would go on
 	p.json = slices.Contains(args, "--json") // also of a command line that can't be read
-	parser, err := kong.New(&typed, append(times(time.Now()), kong.Name("gerbang"),
-		kong.Description(description),
-		kong.Writers(p.out, p.err), kong.Exit(func(int) { exited = true }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(p), kong.BindToProvider(p.admin))...)
+	parser, err := p.parser(ctx, &typed, kong.Exit(func(int) { exited = true }))
 	if err != nil {
 		return p.fail(err)
 	}
@@ -99,8 +100,29 @@ func (p *program) run(ctx context.Context, args []string) int {
 		return p.fail(usage(err))
 	}
 	p.json, p.verbose = typed.JSON, typed.Verbose
+	if err := nameless(parsed.Selected()); err != nil {
+		return p.fail(usage(err))
+	}
 	if err := parsed.Run(); err != nil {
 		return p.fail(err)
 	}
 	return exitOK
+}
+
+// parser reads command lines into a table of commands.
+func (p *program) parser(ctx context.Context, table *commands, more ...kong.Option) (*kong.Kong, error) {
+	return kong.New(table, slices.Concat(times(time.Now()), more, []kong.Option{
+		kong.Name("gerbang"), kong.Description(description), kong.Writers(p.out, p.err), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(p), kong.BindToProvider(p.admin),
+	})...)
+}
+
+// nameless refuses an argument that is given and empty, such as a variable of a script that was never set.
+func nameless(command *kong.Node) error {
+	for _, arg := range command.Positional {
+		if arg.Set && !arg.HasDefault && arg.Target.Kind() == reflect.String && strings.TrimSpace(arg.Target.String()) == "" {
+			return fmt.Errorf("%s is empty, in %s: is a variable of a script not set", arg.Summary(), command.FullPath())
+		}
+	}
+	return nil
 }

@@ -27,7 +27,7 @@ import (
 type pluginApprove struct {
 	File      string   `arg:"" type:"existingfile" help:"The plugin's binary."`
 	Name      string   `help:"The provider's name; the file's unless given."`
-	Read      []string `help:"A file or directory that the plugin may read on every replica; may be repeated. Without --read and --port it reaches what the version in force does."`
+	Read      []string `placeholder:"FILE" help:"A file or directory that the plugin may read on every replica; may be repeated. Without --read and --port it reaches what the version in force does."`
 	Port      []uint16 `help:"A TCP port that it may connect to; 443 unless given; may be repeated."`
 	MemoryMB  int64    `name:"memory-mb" help:"How much memory it may use; 512 unless given, or as the version in force."`
 	User      string   `help:"Whom it runs as; the gateway's own user unless given, or as the version in force."`

@@ -32,7 +32,7 @@ func (c *policyTest) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	var tested testedPolicy
-	if p.getenv(adminTokenVariable) != "" {
+	if p.getenv(adminTokenVariable)+p.getenv(adminTokenFile) != "" {
 		tested, err = p.testedThere(ctx, files)
 	} else {
 		tested, err = testedHere(ctx, c.Dir)

@@ -51,7 +51,11 @@ func (p *program) admin() (*adminapi.Client, error) {
 		return nil, usage(errors.New(adminTokenVariable + " is not set; export an operator's token, or its file as " + adminTokenFile + ": gerbang dev prints one when it starts, " +
 			"gerbang serve knows those in the token_file of its operators, and gerbang operator token create makes others"))
 	}
-	return adminapi.NewClient(cmp.Or(p.getenv(adminURLVariable), defaultAdminURL), token), nil
+	url := cmp.Or(p.getenv(adminURLVariable), defaultAdminURL)
+	if err := adminapi.CheckURL(url); err != nil {
+		return nil, usage(fmt.Errorf("%s: %w", adminURLVariable, err))
+	}
+	return adminapi.NewClient(url, token), nil
 }
 
 // logger writes for people at a terminal, and for programs elsewhere.

@@ -5,8 +5,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/alecthomas/kong"
 )
 
 // TestRunbookCommands reads each command line of the runbooks as the program does.
@@ -24,7 +22,7 @@ func TestRunbookCommands(t *testing.T) {
 		for _, arg := range word.FindAllString(line, -1) {
 			args = append(args, strings.Trim(arg, `"`))
 		}
-		parser, err := kong.New(&commands{}, kong.Name("gerbang"), kong.BindToProvider((&program{}).admin))
+		parser, err := (&program{}).parser(t.Context(), &commands{})
 		if err != nil {
 			t.Fatal(err)
 		}
