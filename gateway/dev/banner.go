@@ -102,6 +102,9 @@ Try it, in another terminal:
 
 // banner prints all addresses, with lines to paste.
 func (t *tree) banner() error {
+	if t.JSON {
+		return json.NewEncoder(t.Out).Encode(t.addresses())
+	}
 	var text strings.Builder
 	if err := bannerText.Execute(&text, t.addresses()); err != nil {
 		return err

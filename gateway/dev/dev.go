@@ -34,6 +34,7 @@ type Options struct {
 	DatabaseURL      string   // a server that runs already, or ""
 	PolicyDir        string   // whose edits are in force at once, or ""
 	ReadyFile        string   // written once everything answers, or ""
+	JSON             bool     // Out is told what the ready file is
 	PluginPorts      []uint16 // that plugins may connect to, beside their simulators'
 	PluginRead       []string // what plugins may read, beside their simulators' state
 	PluginDir        string   // "" for plugins/ beside the binary

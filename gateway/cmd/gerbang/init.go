@@ -78,7 +78,7 @@ func (c *initCommand) Run(ctx context.Context, p *program) error {
 		[]string{"  gerbang check --config " + shellWord(config)},
 		[]string{"  gerbang serve --config " + shellWord(config)},
 		[]string{"  export GERBANG_ADMIN_TOKEN_FILE=" + shellWord(filepath.Join(c.Dir, "secrets/operator-admin.token"))},
-		[]string{"  gerbang merchant create NAME"})
+		[]string{"  gerbang merchant create NAME --tier starter"})
 }
 
 // plugins copies each binary to where approved ones run from, and pins it.

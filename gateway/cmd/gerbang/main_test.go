@@ -83,7 +83,11 @@ func run(t *testing.T, environment map[string]string, input string, args ...stri
 		in: strings.NewReader(input), out: &p.output, err: &p.errors,
 		getenv: func(name string) string { return environment[name] },
 	}
-	return p.run(t.Context(), args), p
+	code := p.run(t.Context(), args)
+	if code == exitOK && p.json {
+		holdPrinted(t, p.output.Bytes(), args)
+	}
+	return code, p
 }
 
 // request is what a fake console was asked.

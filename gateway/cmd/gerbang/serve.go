@@ -91,7 +91,7 @@ func (c *devCommand) Run(ctx context.Context, p *program) error {
 	return stopped(ctx, dev.Run(ctx, dev.Options{
 		Data: c.Data, Listen: c.Listen, Console: c.Console, Sandbox: c.Sandbox, MerchantsConsole: c.People,
 		DatabaseURL: c.DatabaseURL, PolicyDir: c.PolicyDir, ReadyFile: c.ReadyFile, PluginRead: c.PluginRead, PluginPorts: c.PluginPort, Plugins: c.Plugin,
-		Out: p.out, Log: log,
+		Out: p.out, JSON: p.json, Log: log,
 		Install: database.InstallOptions{In: p.in, Out: p.err, Terminal: p.inTerminal},
 	}))
 }
