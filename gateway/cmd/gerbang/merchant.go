@@ -130,17 +130,26 @@ const listPage = 500
 
 type merchantList struct{}
 
-// Run prints all merchants, however many pages they fill.
+// Run prints all merchants.
 func (*merchantList) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	merchants, err := allMerchants(ctx, admin)
+	if err != nil {
+		return err
+	}
+	return p.show(merchants, table(merchants)...)
+}
+
+// allMerchants are those of all pages.
+func allMerchants(ctx context.Context, admin *adminapi.Client) ([]adminapi.Merchant, error) {
 	merchants := []adminapi.Merchant{}
 	for after := ""; ; {
 		page, err := adminapi.ListMerchants.Call(ctx, admin, adminapi.MerchantFilter{After: after, Limit: listPage})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		merchants = append(merchants, page.Merchants...)
 		if after = page.Next; after == "" {
-			return p.show(merchants, table(merchants)...)
+			return merchants, nil
 		}
 	}
 }

@@ -38,47 +38,15 @@ type pluginApprove struct {
 	Activate  bool     `help:"Put it in force, too."`
 }
 
-// Run starts the plugin here, shows what is to be approved, and approves it.
+// Run approves the plugin, and puts it in force where that is wanted.
 func (c *pluginApprove) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	if err := c.testable(); err != nil {
-		return err
-	}
-	sum, m, err := c.inspect(ctx, p)
+	approved, err := c.approve(ctx, p, admin)
 	if err != nil {
 		return err
 	}
-	plugins, err := adminapi.ListPlugins.Call(ctx, admin, adminapi.None{})
-	if err != nil {
-		return err
-	}
-	was := adminapi.Plugin{Approval: &adminapi.PluginApproval{}}
-	if slices.ContainsFunc(plugins, func(one adminapi.Plugin) bool { return one.Provider == m.Name }) {
-		if was, err = adminapi.ShowPlugin.Call(ctx, admin, adminapi.ProviderName{Provider: m.Name}); err != nil {
-			return err
-		}
-	}
-	evidence, unproven, err := c.prove(ctx, p)
-	if err != nil {
-		return err
-	}
-	if err := c.unchanged(sum); err != nil {
-		return err
-	}
-	reach := c.reach(was)
-	if err := c.tell(p, sum, m, was, reach, evidence, unproven); err != nil {
-		return err
-	}
-	if err := p.confirm(c.Yes, "Approve it: what it is sent may move money", m.Name); err != nil {
-		return err
-	}
-	approved, err := adminapi.ApprovePlugin.Call(ctx, admin, adminapi.NewApproval{SHA256: sum, Manifest: m.Document(), Reach: reach, Evidence: evidence})
-	if err != nil {
-		return err
-	}
-	c.place(p, approved.PluginsDir, sum)
 	change := adminapi.PluginChange{}
 	if c.Activate {
-		if change, err = activatePlugin(ctx, admin, adminapi.PluginActivation{Provider: m.Name, SHA256: sum}); err != nil {
+		if change, err = activatePlugin(ctx, admin, adminapi.PluginActivation{Provider: approved.Provider, SHA256: approved.SHA256}); err != nil {
 			return err
 		}
 		if err := followed(ctx, admin, change); err != nil {
@@ -93,11 +61,51 @@ func (c *pluginApprove) Run(ctx context.Context, p *program, admin *adminapi.Cli
 	if c.Activate {
 		result.Change = &change
 		rows = append(rows, []string{"in force:", "yes, since " + change.ChangedAt.UTC().Format(time.RFC3339)})
-		rows = append(rows, nextOf(ctx, admin, m.Name)...)
+		rows = append(rows, nextOf(ctx, admin, approved.Provider)...)
 	} else {
-		rows = append(rows, []string{"next:", "gerbang plugin activate " + m.Name + " " + sum[:12]})
+		rows = append(rows, []string{"next:", "gerbang plugin activate " + approved.Provider + " " + short(approved.SHA256)})
 	}
 	return p.show(result, rows...)
+}
+
+// approve starts the plugin here, shows what is to be approved, and approves it.
+func (c *pluginApprove) approve(ctx context.Context, p *program, admin *adminapi.Client) (approved adminapi.PluginApproval, err error) {
+	if err := c.testable(); err != nil {
+		return approved, err
+	}
+	sum, m, err := c.inspect(ctx, p)
+	if err != nil {
+		return approved, err
+	}
+	plugins, err := adminapi.ListPlugins.Call(ctx, admin, adminapi.None{})
+	if err != nil {
+		return approved, err
+	}
+	was := adminapi.Plugin{Approval: &adminapi.PluginApproval{}}
+	if slices.ContainsFunc(plugins, func(one adminapi.Plugin) bool { return one.Provider == m.Name }) {
+		if was, err = adminapi.ShowPlugin.Call(ctx, admin, adminapi.ProviderName{Provider: m.Name}); err != nil {
+			return approved, err
+		}
+	}
+	evidence, unproven, err := c.prove(ctx, p)
+	if err != nil {
+		return approved, err
+	}
+	if err := c.unchanged(sum); err != nil {
+		return approved, err
+	}
+	reach := c.reach(was)
+	if err := c.tell(p, sum, m, was, reach, evidence, unproven); err != nil {
+		return approved, err
+	}
+	if err := p.confirm(c.Yes, "Approve it: what it is sent may move money", m.Name); err != nil {
+		return approved, err
+	}
+	approved, err = adminapi.ApprovePlugin.Call(ctx, admin, adminapi.NewApproval{SHA256: sum, Manifest: m.Document(), Reach: reach, Evidence: evidence})
+	if err == nil {
+		c.place(p, approved.PluginsDir, sum)
+	}
+	return approved, err
 }
 
 // nextOf is what a plugin in force still needs before it takes anything.
