@@ -62,6 +62,9 @@ type commands struct {
 	Policy     policyCommands     `cmd:"" help:"Push, activate, roll back, compare and test policies."`
 	Replica    replicaCommands    `cmd:"" help:"List the gateways that run, and what each runs."`
 	QRIS       qrisCommands       `cmd:"" name:"qris" help:"Read QR codes."`
+	Apply      applyCommand       `cmd:"" help:"Have merchants, connections, policies, plugins and operators be as files declare them; without --yes tell what that would change."`
+	Diff       diffCommand        `cmd:"" help:"Tell how what is there differs from what files declare; the exit code is 5 where it does."`
+	Export     exportCommand      `cmd:"" help:"Print what is there as apply takes it, without any secret."`
 	Completion completionCommand  `cmd:"" help:"Print what has a shell complete commands, flags and names of files."`
 	Complete   completeCommand    `cmd:"" hidden:"" help:"Print what may stand in place of a line's last word; the shell asks."`
 	Version    versionCommand     `cmd:"" help:"Print the version and its commit; also gerbang --version."`

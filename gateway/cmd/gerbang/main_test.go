@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/confine"
+	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -49,7 +50,7 @@ func TestMain(m *testing.M) {
 			},
 		})
 	}
-	os.Exit(m.Run())
+	dbtest.Main(m)
 }
 
 // reachesMuch reports whether this process reads files that are neither its own nor what

@@ -48,6 +48,7 @@ var prints = map[string]any{
 		Schema     int64  `json:"schema"`
 		Migrations string `json:"migrations"`
 	}{},
+	"apply": plan{}, "diff": plan{}, "export": "a list of the documents",
 	"completion": struct {
 		Shell  string `json:"shell"`
 		Script string `json:"script"`
