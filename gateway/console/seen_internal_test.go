@@ -44,6 +44,7 @@ func metrics(t *testing.T) map[string]described {
 	none := func() (int64, int64) { return 0, 0 }
 	m.WatchDecisions(none)
 	m.WatchRequests(func() int64 { return 0 })
+	m.WatchTraces(func() (made, sent, failed int64) { return 0, 0, 0 })
 	m.WatchQuotas(func(int) int { return 0 })
 	if err := (&Console{deps: Dependencies{Metrics: m, Now: time.Now}}).watch(); err != nil {
 		t.Fatal(err)
