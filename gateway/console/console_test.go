@@ -17,6 +17,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
+	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
@@ -330,7 +331,16 @@ func TestMetrics(t *testing.T) {
 	w.metrics.Observe("/payments/create", "OK", 30*time.Millisecond)
 	w.metrics.Observe("/payments/create", "AUTH_FAILED", time.Millisecond)
 	w.metrics.ObserveCall(host.Observation{Provider: "bank", Mode: "live", Operation: "/bank/name", Method: "call", Outcome: "done", Took: time.Second})
-	w.metrics.ObserveMoved(movement.Movement{Key: movement.Key{Owner: movement.Owner{MerchantID: made.MerchantID, Mode: "live"}, Kind: manifest.Payment}}, movement.Succeeded)
+	sold := ledger.EndCapture(12000, 11500)
+	sold.Provider = "ppob"
+	back := ledger.TakeBack(12000, 11500)
+	back.Provider = "ppob"
+	for _, posting := range []*ledger.Transaction{nil, &sold, &back} {
+		w.metrics.ObserveMoved(movement.Change{
+			Transition: movement.Transition{To: movement.Succeeded, Posting: posting},
+			Movement:   movement.Movement{Key: movement.Key{Owner: movement.Owner{MerchantID: made.MerchantID, Mode: "live"}, Kind: manifest.Order}},
+		})
+	}
 	w.metrics.CountFailures(limit.NewFailures()).Record(time.Now(), netip.MustParseAddr("203.0.113.9"))
 	w.metrics.WatchQuotas(func(percent int) int { return 100 - percent })
 	w.send(http.MethodGet, "/admin/merchants", "wrong-token", "")
@@ -343,7 +353,9 @@ func TestMetrics(t *testing.T) {
 		t.Fatalf("status %d", status)
 	}
 	for _, line := range []string{
-		`gerbang_movements_total{kind="payment",mode="live",state="succeeded"} 1`,
+		`gerbang_movements_total{kind="order",mode="live",state="succeeded"} 3`,
+		`gerbang_deposit_spent_rupiah_total{mode="live",provider="ppob"} 11500`,
+		`gerbang_deposit_returned_rupiah_total{mode="live",provider="ppob"} 11500`,
 		`gerbang_sign_in_failures_total{of="people"} 1`,
 		`gerbang_sign_in_failures_total{of="tokens"} 1`,
 		`gerbang_quota_accounts{percent="95"} 5`,

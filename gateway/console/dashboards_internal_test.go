@@ -55,6 +55,10 @@ var dashboards = []struct {
 			{"{{reason}}", `max by (reason) (gerbang_exceptions_open{reason=~"returned|amount_differs|paid_again|paid_late|ambiguous|unmatched|statement"})`},
 		}},
 		{"Accounts that providers refuse (a deposit, credentials)", "short", [][2]string{{"exceptions", `max(gerbang_exceptions_open{reason="our_account"})`}}},
+		{"Rupiah taken out of deposits", "currencyIDR", [][2]string{
+			{"{{provider}} {{mode}}", `sum by (provider, mode) (increase(gerbang_deposit_spent_rupiah_total[$__rate_interval]))`},
+			{"{{provider}} {{mode}}, came back", `sum by (provider, mode) (increase(gerbang_deposit_returned_rupiah_total[$__rate_interval]))`},
+		}},
 		{"What waits for a second operator", "short", [][2]string{{"{{sort}}", `max by (sort) (gerbang_waiting)`}}},
 		{"Pauses", "short", [][2]string{{"{{what}}", `max by (what) (gerbang_pauses)`}}},
 		{"Last check of the ledger", "short", [][2]string{

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"math"
 	"net/http"
 	"net/netip"
 	"strconv"
@@ -37,6 +38,7 @@ type Metrics struct {
 	policyRefused     *prometheus.CounterVec
 	signInFailures    *prometheus.CounterVec
 	moved             *prometheus.CounterVec
+	spent, unspent    *prometheus.CounterVec
 	ledgerChecked     *prometheus.GaugeVec
 	ledgerOffences    *prometheus.GaugeVec
 
@@ -89,6 +91,12 @@ func NewMetrics() *Metrics {
 	m.moved = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "gerbang_movements_total", Help: "Movements that this replica moved into a state.",
 	}, []string{"kind", "mode", "state"})
+	m.spent = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "gerbang_deposit_spent_rupiah_total", Help: "Rupiah that orders took out of the platform's deposit at a provider, as this replica booked them.",
+	}, []string{"provider", "mode"})
+	m.unspent = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "gerbang_deposit_returned_rupiah_total", Help: "Rupiah that came back into the platform's deposit at a provider, since orders failed after they had succeeded.",
+	}, []string{"provider", "mode"})
 	m.ledgerChecked = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "gerbang_ledger_check_timestamp_seconds", Help: "When this replica last checked the ledger, on an operator's word.",
 	}, []string{"scope"})
@@ -96,7 +104,7 @@ func NewMetrics() *Metrics {
 		Name: "gerbang_ledger_check_offences", Help: "What broke an invariant of the ledger in the last check of this replica; 100 stands for more.",
 	}, []string{"invariant"})
 	build := version.Of()
-	m.registry.MustRegister(m.signInFailures, m.moved, m.ledgerChecked, m.ledgerOffences, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	m.registry.MustRegister(m.signInFailures, m.moved, m.spent, m.unspent, m.ledgerChecked, m.ledgerOffences, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "gerbang_build_info", Help: "1 for the program that this replica runs.",
 		ConstLabels: prometheus.Labels{"version": build.Version, "revision": build.Revision, "go": build.Go},
 	}, func() float64 { return 1 }))
@@ -181,9 +189,16 @@ func (f countedFailures) Record(now time.Time, addr netip.Addr) (blocked bool, r
 	return f.Failures.Record(now, addr)
 }
 
-// ObserveMoved counts a movement that has another state.
-func (m *Metrics) ObserveMoved(of movement.Movement, to movement.State) {
-	m.moved.WithLabelValues(string(of.Kind), of.Owner.Mode, string(to)).Inc()
+// ObserveMoved counts a movement that has another state, and what it took out of a deposit.
+func (m *Metrics) ObserveMoved(c movement.Change) {
+	m.moved.WithLabelValues(string(c.Movement.Kind), c.Movement.Owner.Mode, string(c.To)).Inc()
+	if p := c.Posting; p != nil && p.Legs.Deposit != 0 {
+		of := m.spent
+		if p.Legs.Deposit < 0 {
+			of = m.unspent
+		}
+		of.WithLabelValues(p.Provider, c.Movement.Owner.Mode).Add(math.Abs(float64(p.Legs.Deposit)))
+	}
 }
 
 // observeLedger keeps what a check of the ledger has found.

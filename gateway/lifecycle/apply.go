@@ -147,7 +147,7 @@ func (l *Lifecycle) commit(ctx context.Context, op *catalog.Operation, m movemen
 		l.MailCommitted()
 	}
 	if c.Effect == movement.Move && done && l.Moved != nil {
-		l.Moved(m, c.To)
+		l.Moved(c)
 	}
 	return c, done, err
 }

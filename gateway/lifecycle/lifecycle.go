@@ -40,7 +40,7 @@ type Dependencies struct {
 
 	CallbackCommitted func()                                         // called after a callback event was committed; nil for nobody
 	MailCommitted     func()                                         // called after a mail was committed; nil where none can be sent, and none is made
-	Moved             func(was movement.Movement, to movement.State) // called after a movement's state was changed; nil for nobody
+	Moved             func(movement.Change) // called after a movement's state was changed; nil for nobody
 	ForeignNotified   func(provider string)                          // called after a notification named nothing of ours; nil for nobody
 	ClockFault        func() error                                   // why the times that Now tells can't be relied on, if so; nil where nobody measures
 	Recovering        func() error                                   // why no money may be moved, if so: nobody has opened the gateway since a restore; nil where there are none

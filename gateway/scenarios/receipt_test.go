@@ -37,7 +37,8 @@ func TestPaidCollectionGetsOneReceipt(t *testing.T) {
 	var woken atomic.Int32
 	w.MailCommitted = func() { woken.Add(1) }
 	var succeeded, expired atomic.Int32
-	w.Moved = func(_ movement.Movement, to movement.State) {
+	w.Moved = func(c movement.Change) {
+		to := c.To
 		switch to {
 		case movement.Succeeded:
 			succeeded.Add(1)
