@@ -31,6 +31,13 @@ func (b Backup) Restore(t testing.TB) string {
 // postgres runs one of PostgreSQL's own programs, which come with its server.
 func postgres(t testing.TB, name string, arguments ...string) {
 	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), postgresProgram(t, name), arguments...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", name, err, out)
+	}
+}
+
+func postgresProgram(t testing.TB, name string) string {
+	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
 		places, globErr := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
@@ -40,7 +47,5 @@ func postgres(t testing.TB, name string, arguments ...string) {
 		slices.Sort(places)
 		path = places[len(places)-1]
 	}
-	if out, err := exec.CommandContext(t.Context(), path, arguments...).CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", name, err, out)
-	}
+	return path
 }

@@ -384,12 +384,21 @@ func startSimulator(t testing.TB, plugin string, flags ...string) simulator {
 }
 
 // LaunchAs starts `gerbang serve` with a configuration that a test has made, and the token of an operator in it.
-func LaunchAs(t testing.TB, config, token string) *Program {
+func LaunchAs(t testing.TB, config, token string, flags ...string) *Program {
+	t.Helper()
+	return (&Program{Document: Document{AdminToken: token}}).Serve(t, config, flags...)
+}
+
+// Another is nobody's process: the commands of another binary.
+func Another(binary string) *Program { return &Program{binary: binary} }
+
+// Serve starts `gerbang serve` as another process of the same binary and operator.
+func (p *Program) Serve(t testing.TB, config string, flags ...string) *Program {
 	t.Helper()
 	takeSlot(t)
-	p := &Program{Data: filepath.Dir(config), Document: Document{AdminToken: token}}
-	p.begin(t, "serve", "--config", config)
-	return p
+	started := &Program{Data: filepath.Dir(config), binary: p.binary, Document: Document{AdminToken: p.AdminToken}}
+	started.begin(t, append([]string{"serve", "--config", config}, flags...)...)
+	return started
 }
 
 // InFront is a merchant who asks whichever replica is next.

@@ -64,6 +64,14 @@ func (m *PostgreSQL) open(ctx context.Context) (err error) {
 // Kill ends the server as a crash does, and starts it again after a while.
 func (m *PostgreSQL) Kill(t *testing.T, away time.Duration) {
 	t.Helper()
+	m.Crash(t)
+	<-time.After(away)
+	m.again(t)
+}
+
+// Crash ends the server as a crash does.
+func (m *PostgreSQL) Crash(t *testing.T) {
+	t.Helper()
 	text, err := os.ReadFile(filepath.Join(m.dir, "postgresql", "postmaster.pid"))
 	if err != nil {
 		t.Fatal(err)
@@ -77,8 +85,6 @@ func (m *PostgreSQL) Kill(t *testing.T, away time.Duration) {
 		t.Fatal(err)
 	}
 	<-m.server.Done()
-	<-time.After(away)
-	m.again(t)
 }
 
 // again starts a server that has ended.
