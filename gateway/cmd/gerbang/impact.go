@@ -71,12 +71,18 @@ func (p *program) impact(ctx context.Context, admin *adminapi.Client, wanted adm
 // dryRun is for changes of a merchant.
 type dryRun struct {
 	DryRun bool `help:"Change nothing: tell what the change would have done to the merchant's requests, --since and --until when."`
-	span
+	trialSpan
+}
+
+// trialSpan is a [span] for --dry-run: a change itself has no past, and --until does not end it.
+type trialSpan struct {
+	Since time.Time `default:"24h" with:"dry-run" placeholder:"TIME|DURATION" help:"With --dry-run: from when on to try it, or how far back, 168h at most."`
+	Until time.Time `with:"dry-run" placeholder:"TIME" help:"With --dry-run: until when to try it; until what the log has by now unless given."`
 }
 
 // try tells what a change of a merchant would have done.
 func (d dryRun) try(ctx context.Context, p *program, admin *adminapi.Client, change adminapi.MerchantTrial) error {
-	wanted := d.wanted()
+	wanted := span(d.trialSpan).wanted()
 	wanted.Merchant = &change
 	_, err := p.impact(ctx, admin, wanted)
 	return err

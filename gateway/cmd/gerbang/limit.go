@@ -90,6 +90,8 @@ func (c *merchantLimit) change() (adminapi.LimitChange, error) {
 		return change, errors.New("--for needs a limit that it bounds, such as --quota, --rate or --markup")
 	case c.DryRun && !sets && c.Remove == "":
 		return change, errors.New("--dry-run needs a change that it tries")
+	case !sets && c.Remove == "" && c.Reason != "":
+		return change, errors.New("--reason is for a change, such as --quota, --rate or --remove")
 	case !c.DryRun && (sets || c.Remove != "") && c.Reason == "":
 		return change, errors.New("--reason must be given: it is kept on the merchant's record and in the audit")
 	}

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -103,7 +104,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 		return p.fail(usage(err))
 	}
 	p.json, p.verbose = typed.JSON, typed.Verbose
-	if err := nameless(parsed.Selected()); err != nil {
+	if err := cmp.Or(nameless(parsed.Selected()), alone(parsed)); err != nil {
 		return p.fail(usage(err))
 	}
 	if err := parsed.Run(); err != nil {
@@ -118,6 +119,29 @@ func (p *program) parser(ctx context.Context, table *commands, more ...kong.Opti
 		kong.Name("gerbang"), kong.Description(description), kong.Writers(p.out, p.err), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(p), kong.BindToProvider(p.admin),
 	})...)
+}
+
+// besides is the tag of a flag that means nothing without another one.
+const besides = "with"
+
+// alone refuses a flag that was given without the one that it belongs to: it would change nothing, and
+// who has given it believes otherwise.
+func alone(parsed *kong.Context) error {
+	given := map[string]bool{}
+	for _, at := range parsed.Path {
+		if at.Flag != nil {
+			given[at.Flag.Name] = true
+		}
+	}
+	for _, at := range parsed.Path {
+		if at.Flag == nil {
+			continue
+		}
+		if other := at.Flag.Tag.Get(besides); other != "" && !given[other] {
+			return fmt.Errorf("--%s says something only with --%s, which is not given", at.Flag.Name, other)
+		}
+	}
+	return nil
 }
 
 // nameless refuses an argument that is given and empty, such as a variable of a script that was never set.

@@ -30,17 +30,14 @@ type policyPush struct {
 	Dir      string `arg:"" help:"Directory with data.json and .rego files. Without .rego files those of the version in force are taken."`
 	Message  string `required:"" short:"m" help:"Why; kept with the version."`
 	Activate bool   `help:"Put it in force, too."`
-	Replaces string `placeholder:"VERSION" help:"With --activate: only if this version is in force; the one that is as the push begins, unless given."`
+	Replaces string `with:"activate" placeholder:"VERSION" help:"With --activate: only if this version is in force; the one that is as the push begins, unless given."`
 	Force    bool   `help:"Overrule what is wrong with its meaning, such as a tier in use that is removed. Nothing else can be overruled."`
 	Reason   string `help:"Why, with --force; kept with the version."`
-	Wait     bool   `help:"With --activate: until every live replica runs it. The exit code is 5 where one does not within a minute."`
+	Wait     bool   `with:"activate" help:"With --activate: until every live replica runs it. The exit code is 5 where one does not within a minute."`
 }
 
-// Validate wants flags that belong together.
+// Validate wants the reason of who overrules.
 func (c *policyPush) Validate() error {
-	if !c.Activate && (c.Replaces != "" || c.Wait) {
-		return errors.New("--replaces and --wait are for --activate")
-	}
 	return forcedFor(c.Force, c.Reason)
 }
 
