@@ -542,7 +542,7 @@ WITH tried AS (
             unnest($10::INT4[]) AS status, unnest($11::TEXT[]) AS fault, unnest($12::TEXT[]) AS answer
     ) AS t
     WHERE callbacks.merchant_id = t.merchant_id AND callbacks.mode = t.mode AND callbacks.event_id = t.event_id
-        AND callbacks.tries = t.tries AND callbacks.state = 'waiting'
+        AND callbacks.tries = t.tries AND callbacks.state IS NOT DISTINCT FROM 'waiting'
     RETURNING callbacks.merchant_id, callbacks.mode, callbacks.event_id, callbacks.tries, callbacks.movement_id, callbacks.event,
         callbacks.url, callbacks.state, t.at, t.took_ms, t.outcome, t.status, t.fault, t.answer
 ), kept AS (
@@ -571,7 +571,9 @@ type RecordAttemptsParams struct {
 }
 
 // Writes tries of deliveries and what follows from each, and says of which. The count of
-// tries is the guard: two replicas that sent the same event write one after the other.
+// tries is the guard: two replicas that sent the same event write one after the other. The
+// state is compared so that no index has it: where the database knows nothing of the table
+// yet, it would take the one of all that a merchant's receivers have not got.
 func (q *Queries) RecordAttempts(ctx context.Context, arg RecordAttemptsParams) ([]uuid.UUID, error) {
 	row := q.db.QueryRow(ctx, recordAttempts,
 		arg.Merchants,

@@ -22,7 +22,9 @@ ORDER BY c.due_at;
 
 -- name: RecordAttempts :one
 -- Writes tries of deliveries and what follows from each, and says of which. The count of
--- tries is the guard: two replicas that sent the same event write one after the other.
+-- tries is the guard: two replicas that sent the same event write one after the other. The
+-- state is compared so that no index has it: where the database knows nothing of the table
+-- yet, it would take the one of all that a merchant's receivers have not got.
 WITH tried AS (
     UPDATE callbacks SET attempts = callbacks.attempts + 1, tries = callbacks.tries + 1, state = t.state,
         due_at = CASE WHEN t.state = 'waiting' THEN t.due_at END
@@ -33,7 +35,7 @@ WITH tried AS (
             unnest(@statuses::INT4[]) AS status, unnest(@faults::TEXT[]) AS fault, unnest(@answers::TEXT[]) AS answer
     ) AS t
     WHERE callbacks.merchant_id = t.merchant_id AND callbacks.mode = t.mode AND callbacks.event_id = t.event_id
-        AND callbacks.tries = t.tries AND callbacks.state = 'waiting'
+        AND callbacks.tries = t.tries AND callbacks.state IS NOT DISTINCT FROM 'waiting'
     RETURNING callbacks.merchant_id, callbacks.mode, callbacks.event_id, callbacks.tries, callbacks.movement_id, callbacks.event,
         callbacks.url, callbacks.state, t.at, t.took_ms, t.outcome, t.status, t.fault, t.answer
 ), kept AS (
