@@ -38,15 +38,15 @@ type Dependencies struct {
 	// there are none.
 	Simulators Simulators
 
-	CallbackCommitted func()                                         // called after a callback event was committed; nil for nobody
-	MailCommitted     func()                                         // called after a mail was committed; nil where none can be sent, and none is made
+	CallbackCommitted func()                // called after a callback event was committed; nil for nobody
+	MailCommitted     func()                // called after a mail was committed; nil where none can be sent, and none is made
 	Moved             func(movement.Change) // called after a movement's state was changed; nil for nobody
-	ForeignNotified   func(provider string)                          // called after a notification named nothing of ours; nil for nobody
-	ClockFault        func() error                                   // why the times that Now tells can't be relied on, if so; nil where nobody measures
-	Recovering        func() error                                   // why no money may be moved, if so: nobody has opened the gateway since a restore; nil where there are none
-	Unfit             func() error                                   // why the database can't take what a movement writes, if so; nil where nobody looks
-	Restored          func() time.Time                               // when the last recovery began, zero for none; nil where there are none
-	PassedOver        slog.Level                                     // at which it is logged that a provider was not tried, and the next one was
+	ForeignNotified   func(provider string) // called after a notification named nothing of ours; nil for nobody
+	ClockFault        func() error          // why the times that Now tells can't be relied on, if so; nil where nobody measures
+	Recovering        func() error          // why no money may be moved, if so: nobody has opened the gateway since a restore; nil where there are none
+	Unfit             func() error          // why the database can't take what a movement writes, if so; nil where nobody looks
+	Restored          func() time.Time      // when the last recovery began, zero for none; nil where there are none
+	PassedOver        slog.Level            // at which it is logged that a provider was not tried, and the next one was
 	Now               func() time.Time
 	Tracer            *tracing.Tracer // of what nobody waits for; nil for no traces
 	Log               *slog.Logger

@@ -49,8 +49,11 @@ func connect(ctx context.Context, url string, options Options) (p pools, err err
 	config.ConnConfig.DialFunc = dialer().DialContext
 	config.ConnConfig.RuntimeParams["application_name"] = "gerbang"
 	config.ConnConfig.RuntimeParams["timezone"] = "UTC"
-	if options.ReadOnly {
-		config.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
+	if options.ReadOnly { // once it is connected: target_session_attrs=read-write looks for a server that writes
+		config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+			_, err := conn.Exec(ctx, "SET default_transaction_read_only = on")
+			return err
+		}
 	}
 	p.outcomes = new(outcomes)
 	config.ConnConfig.Tracer = p.outcomes
@@ -119,7 +122,13 @@ func (a *attempts) bound(pool *pgxpool.Config) {
 		a.begun, a.next = a.begun+1, now.Add(attemptPause)
 		return nil
 	}
+	also := pool.AfterConnect
 	pool.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		if also != nil {
+			if err := also(ctx, conn); err != nil {
+				return err
+			}
+		}
 		if err := noticeDeadClients(ctx, conn); err != nil {
 			return err
 		}

@@ -90,7 +90,11 @@ func TestFullDisk(t *testing.T) {
 func TestNothingIsWrittenReadOnly(t *testing.T) {
 	t.Parallel()
 	s, url := payerWith(t, 1000, store.Options{})
-	reader := open(t, url, store.Options{ReadOnly: true})
+	writable := "&"
+	if !strings.Contains(url, "?") {
+		writable = "?"
+	}
+	reader := open(t, url+writable+"target_session_attrs=read-write", store.Options{ReadOnly: true}) // as URLs of several hosts have it
 	if _, _, err := reader.Reserve(t.Context(), order("o", movement.Charged)); err == nil {
 		t.Error("an order was written")
 	}

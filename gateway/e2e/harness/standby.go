@@ -27,11 +27,20 @@ func (m *PostgreSQL) NewStandby(t *testing.T) *Standby {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := exec.Command(postgresProgram(t, "postgres"), "-D", dir, "-p", port, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=")
+	arguments := []string{"-D", dir, "-p", port, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="}
+	for _, name := range []string{"max_connections", "max_locks_per_transaction", "max_pred_locks_per_transaction"} { // no fewer than the first has
+		arguments = append(arguments, "-c", name+"="+m.setting(t, name))
+	}
+	server := exec.Command(postgresProgram(t, "postgres"), arguments...)
 	if os.Geteuid() == 0 { // which PostgreSQL refuses to run as
 		owner, err := user.Lookup("postgres")
 		if err != nil {
 			t.Skipf("PostgreSQL has no user here: %v", err)
+		}
+		for above := filepath.Dir(dir); above != filepath.Clean(os.TempDir()) && above != "/"; above = filepath.Dir(above) {
+			if err := os.Chmod(above, 0o711); err != nil { // the test's own, through which that user passes
+				t.Fatal(err)
+			}
 		}
 		if out, err := exec.CommandContext(t.Context(), "chown", "-R", owner.Username, dir).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
@@ -76,6 +85,20 @@ func (m *PostgreSQL) NewStandby(t *testing.T) *Standby {
 		return err == nil && follows
 	})
 	return s
+}
+
+// setting is what the server says of a parameter.
+func (m *PostgreSQL) setting(t *testing.T, name string) (value string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), m.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	if err := conn.QueryRow(t.Context(), "SELECT current_setting($1)", name).Scan(&value); err != nil {
+		t.Fatal(err)
+	}
+	return value
 }
 
 // Promote has the standby take the first one's place.

@@ -84,7 +84,8 @@ func TestStrangersHour(t *testing.T) {
 		return file
 	}
 	keeps, asks := "sandbox_listen: "+simulators, "sandbox_url: http://"+simulators
-	said(old, "this gateway makes", "check", "--config", config)
+	fresh := &harness.Program{Document: harness.Document{AdminToken: old.AdminToken}}
+	said(fresh, "the start makes", "check", "--config", config)
 	start := func(of *harness.Program, config string) *harness.Program {
 		t.Helper()
 		p := of.Serve(t, config)
@@ -115,7 +116,6 @@ func TestStrangersHour(t *testing.T) {
 			load.CreateUntilDone(ctx, 2)
 		}
 	}()
-	fresh := &harness.Program{Document: harness.Document{AdminToken: old.AdminToken}}
 	third := start(fresh, write(2, asks))
 	other.Stop(t)
 	first.Stop(t) // and with it the simulators
@@ -157,13 +157,14 @@ func TestStrangersHour(t *testing.T) {
 	}
 	recovering := fresh.Serve(t, restored, "--recovery")
 	harness.Await(t, harness.ReadyWithin, "a gateway in recovery", recovering.Serves)
-	said(recovering, "", "recovery", "open", "--reason", "nothing was lost")
+	said(recovering, "", "recovery", "open", "--yes", "--reason", "nothing was lost")
 	recovering.AwaitServing(t)
 	shop.Program = recovering
 	if again := shop.Status(t, "first"); again.Status != "PAID" {
 		t.Errorf("after the restore the first payment is %s", again.Status)
 	}
-	shop.Create(t, nil)
+	anew := shop.PaymentBody(nil)
+	harness.Await(t, harness.ReadyWithin, "a payment after the restore", func() bool { return shop.Ask(t, "/payments/create", anew).Success }) // the provider is asked first whether it has it
 	step("a backup of it is restored and moves money")
 
 	recovering.Stop(t)
