@@ -36,7 +36,7 @@ func (g *gate) undefined() {
 func (s *Set) unread() []Problem {
 	var found []Problem
 	s.references(func(ref ast.Ref, names []string) {
-		if len(names) == 0 || len(s.rules.GetRulesDynamic(ref)) > 0 {
+		if len(names) == 0 || len(s.rules.GetRulesDynamicWithOpts(ref, ast.RulesOptions{})) > 0 {
 			return
 		}
 		if reason := s.missing(names); reason != "" {
