@@ -322,15 +322,12 @@ func begin(ctx context.Context, method, provider, operation string) (context.Con
 			after := min(max(e.After, 0), whole)
 			tracing.Past(ctx, "upstream", started.Add(after), min(max(e.Took, 0), whole-after), func(s tracing.Span) {
 				s.Number("http.response.status_code", e.Status)
-				s.Text("http.request.method", e.Method[:min(len(e.Method), maxWord)])
-				s.Text("server.address", e.Host[:min(len(e.Host), maxWord)])
+				s.Text("http.request.method", e.Method)
+				s.Text("server.address", e.Host)
 			})
 		}
 	}), span, started
 }
-
-// maxWord is the longest word of a plugin in a trace.
-const maxWord = 100
 
 func end(ctx context.Context, span tracing.Span, started time.Time, outcome string) {
 	tracing.AtProvider(ctx, time.Since(started))

@@ -21,6 +21,7 @@ func TestExport(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, span := e.Work(t.Context(), "poll", Inside, "")
+		span.Text("gerbang.provider", strings.Repeat("a", maxText-1)+"é and more") // cut in the middle of a letter
 		span.End()
 		if err := e.Close(t.Context()); err != nil {
 			t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,8 +42,14 @@ func (s Span) On() bool { return s.of != nil && s.of.IsRecording() }
 // Name gives the part another name.
 func (s Span) Name(name string) { s.of.SetName(name) }
 
-// Text notes a text of a part that is [Span.On].
-func (s Span) Text(key, value string) { s.of.SetAttributes(attribute.String(key, value)) }
+// Text notes a text of a part that is [Span.On]. A collector is sent nothing of a batch with
+// a text that is not UTF-8, and texts may be a plugin's.
+func (s Span) Text(key, value string) {
+	s.of.SetAttributes(attribute.String(key, strings.ToValidUTF8(value[:min(len(value), maxText)], "")))
+}
+
+// maxText is how much of a text is kept, in bytes.
+const maxText = 200
 
 // Number notes a number likewise.
 func (s Span) Number(key string, value int) { s.of.SetAttributes(attribute.Int(key, value)) }
