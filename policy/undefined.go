@@ -15,7 +15,8 @@ var optional = []string{"tiers", "quotas", "amounts", "markups", "markups.tiers"
 // open are the parts of data.json whose names are values: of a tier, a path, a product.
 var open = []string{"tiers", "quotas", "amounts", "markups.tiers", "markups.products", "transfers.tiers"}
 
-// undefined finds what rules read and nothing defines, which is never an error for them: they say nothing then.
+// undefined finds what rules read and nothing defines, which is never an error for them. It is refused where no edit of
+// data.json could define it, or where a name that is there was meant; under custom it may be left out on purpose.
 func (g *gate) undefined() {
 	known := map[string]bool{}
 	if g.facts.Active != nil {
@@ -28,22 +29,53 @@ func (g *gate) undefined() {
 		if known[reason] {
 			f.Message += "; the version in force has this too"
 		}
-		g.add(CheckMeaning, known[reason], f)
+		g.add(CheckMeaning, known[reason] || f.optional, f.Problem)
 	}
 }
 
+// absent is a reference to what is not there. It is optional where it may be left out on purpose.
+type absent struct {
+	Problem
+	optional bool
+}
+
 // unread are the references of rules to data that is not there.
-func (s *Set) unread() []Problem {
-	var found []Problem
+func (s *Set) unread() []absent {
+	packages := map[string]bool{} // and what leads to them
+	for module := range maps.Values(s.rules.Modules) {
+		path := ""
+		for _, term := range module.Package.Path[1:] {
+			name, _ := term.Value.(ast.String)
+			path = joined(path, string(name))
+			packages[path] = true
+		}
+	}
+	rules := map[string]bool{}
+	for _, rule := range s.table.rules {
+		rules[rule.Name] = true
+	}
+	var found []absent
 	s.references(func(ref ast.Ref, names []string) {
 		if len(names) == 0 || len(s.rules.GetRulesDynamicWithOpts(ref, ast.RulesOptions{})) > 0 {
 			return
 		}
-		if reason := s.missing(names); reason != "" {
-			found = append(found, at(ref[0].Location, "", reason))
+		if path, others := s.missing(names, packages, rules); path != "" {
+			meant := nearest(path, others)
+			reason := fmt.Sprintf("nothing defines data.%s: to a rule it is undefined", path)
+			if meant != "" {
+				reason += fmt.Sprintf("; is it data.%s?", meant)
+			}
+			found = append(found, absent{at(ref[0].Location, "", reason), meant == "" && names[0] == "custom"})
 		}
 	})
 	return found
+}
+
+func joined(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
 }
 
 // references calls back for each reference to data, with the names that it begins with.
@@ -67,58 +99,45 @@ func (s *Set) references(each func(ref ast.Ref, names []string)) {
 	}
 }
 
-// missing says which of the names leads nowhere, "" where all lead somewhere.
-func (s *Set) missing(names []string) string {
+// missing is the shortest part of the names that leads nowhere, with what stands beside it, "" where all lead somewhere.
+func (s *Set) missing(names []string, packages, rules map[string]bool) (path string, others []string) {
 	var value any = s.data
-	siblings := slices.Clone(optional)
-	for module := range maps.Values(s.rules.Modules) {
-		siblings = append(siblings, strings.TrimPrefix(module.Package.Path[:2].String(), "data."))
-	}
-	if slices.Contains(siblings[len(optional):], names[0]) {
-		if len(names) == 1 {
-			return ""
-		}
-		var rules []string
-		for _, rule := range s.table.rules {
-			rules = append(rules, rule.Name)
-		}
-		return undefinedName(strings.Join(names[:2], "."), rules)
-	}
 	for i, name := range names {
-		path := strings.Join(names[:i+1], ".")
+		above := path
+		path = joined(path, name)
 		within, _ := value.(map[string]any)
 		next, there := within[name]
-		if !there && !slices.Contains(optional, path) {
-			for sibling := range within {
-				siblings = append(siblings, strings.Join(append(slices.Clone(names[:i]), sibling), "."))
+		switch {
+		case rules[path], slices.Contains(open, path):
+			return "", nil
+		case there:
+			if _, object := next.(map[string]any); !object && !packages[path] {
+				return "", nil
 			}
-			return undefinedName(path, siblings)
-		}
-		if slices.Contains(open, path) {
-			return ""
+		case !packages[path] && !slices.Contains(optional, path):
+			for sibling := range within {
+				others = append(others, joined(above, sibling))
+			}
+			for _, all := range [][]string{optional, slices.Collect(maps.Keys(packages)), slices.Collect(maps.Keys(rules))} {
+				for _, other := range all {
+					if strings.Count(other, ".") == i {
+						others = append(others, other)
+					}
+				}
+			}
+			return path, others
 		}
 		value = next
-		if _, object := value.(map[string]any); !object && there {
-			return ""
-		}
 	}
-	return ""
+	return "", nil
 }
 
-// undefinedName says that a name is no data's, and which one was meant.
-func undefinedName(name string, others []string) string {
-	reason := fmt.Sprintf("nothing defines data.%s, so that what reads it says nothing", name)
-	if best := nearest(name, others); best != "" {
-		reason += fmt.Sprintf("; is it data.%s?", best)
-	}
-	return reason
-}
-
-// nearest is the name that differs least, "" where none is near.
-func nearest(name string, others []string) string {
-	best, least := "", 4
-	for _, other := range others {
-		if d := distance(name, other); d < least && other != name {
+// nearest is the path whose last name differs least and little from another path's, "" where none is near.
+func nearest(path string, others []string) string {
+	last := path[strings.LastIndexAny(path, "./")+1:]
+	best, least := "", 2+min(len(last)/3, 2)
+	for _, other := range slices.Sorted(slices.Values(others)) {
+		if d := distance(path, other); d < least && other != path {
 			best, least = other, d
 		}
 	}

@@ -13,6 +13,12 @@ func custom(text, rules string) Source {
 	return source
 }
 
+// plus is a source with a file more.
+func (s Source) plus(name, content string) Source {
+	s[name] = []byte(content)
+	return s
+}
+
 // TestUndefined: a misspelt name is told, and the name that was meant.
 func TestUndefined(t *testing.T) {
 	t.Parallel()
@@ -23,11 +29,11 @@ func TestUndefined(t *testing.T) {
 	}{
 		"as defined": {custom(`{"accounts": ["1"]}`, banned+"accounts"), nil},
 		"a key of custom that is misspelt": {custom(`{"acounts": ["1"]}`, banned+"accounts"), []string{
-			`nothing defines data.custom.accounts, so that what reads it says nothing; is it data.custom.acounts?`,
+			`nothing defines data.custom.accounts: to a rule it is undefined; is it data.custom.acounts?`,
 			`warning: meaning: no rule reads "custom.acounts", though one reads "custom.accounts"`,
 		}},
 		"a part of data.json that is misspelt": {rule(`refusals contains "stopped" if data.tierz[input.merchant.tier].stopped`), []string{
-			"own.rego:3:32: meaning: nothing defines data.tierz, so that what reads it says nothing; is it data.tiers?",
+			"own.rego:3:32: meaning: nothing defines data.tierz: to a rule it is undefined; is it data.tiers?",
 		}},
 		"a name deep inside":       {custom(`{"night": {"from": 22}}`, `refusals contains "night" if input.clock.hour >= data.custom.night.form`), []string{"is it data.custom.night.from?"}},
 		"a rule that is misspelt":  {rule("closed if input.clock.hour > 22\n\nrefusals contains \"closed\" if data.gerbang.closd"), []string{"is it data.gerbang.closed?"}},
@@ -35,7 +41,15 @@ func TestUndefined(t *testing.T) {
 		"a part that is left out":  {rule(`refusals contains "product" if data.markups.products[input.fields.bank] > 5`), nil},
 		"all of custom, whichever": {custom(`{"a": {"accounts": []}, "b": {}}`, `refusals contains "banned" if input.fields.bank in data.custom[_].accounts`), nil},
 		"a key that nothing reads": {custom(`{"accounts": [], "old": 1}`, banned+"accounts"), []string{`warning: meaning: no rule reads "custom.old"`}},
-		"what tests read":          {with("own_test.rego", "package own_test\n\ntest_a if not data.custom.nothing\n"), nil},
+		"what is left out on purpose": {custom(`{"accounts": []}`, `refusals contains "closed" if data.custom.maintenance`), []string{
+			"warning: meaning: nothing defines data.custom.maintenance: to a rule it is undefined", `no rule reads "custom.accounts"`,
+		}},
+		"a package beside data of its name": {custom(`{"accounts": ["1"]}`, banned+"accounts").plus("custom.rego", "package custom.rules\n\nopen := data.custom.accounts\n"), nil},
+		"a rule deep in a package": {with("own.rego", "package gerbang\n\nrefusals contains \"night\" if data.helpers.time.nigth\n").plus("helpers.rego", "package helpers.time\n\nnight if input.clock.hour > 22\n"), []string{
+			"nothing defines data.helpers.time.nigth: to a rule it is undefined; is it data.helpers.time.night?",
+		}},
+		"what is like nothing": {rule(`refusals contains "x" if data.lists.blocked`), []string{"own.rego:3:26: meaning: nothing defines data.lists: to a rule it is undefined (15 merchants)"}},
+		"what tests read":      {with("own_test.rego", "package own_test\n\ntest_a if not data.custom.nothing\n"), nil},
 	} {
 		told := found(t, c.source, someFacts())
 		fits := len(told) == len(c.want)

@@ -127,14 +127,18 @@ type TracesConfig struct {
 	Share float64 `koanf:"share"` // of all requests, from 0 to 1; all of them unless given
 }
 
-func (t TracesConfig) check() error {
+func (t *TracesConfig) check() error {
 	if t.URL == "" {
 		return nil
 	}
-	if u, err := url.Parse(t.URL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+	u, err := url.Parse(t.URL)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return fmt.Errorf("traces.url: %q must be the URL of a collector, such as http://localhost:4318/v1/traces", t.URL)
 	}
-	if t.Share < 0 || t.Share > 1 {
+	if u.Path == "" || u.Path == "/" { // as OTLP's own variable has it
+		t.URL = u.JoinPath("v1/traces").String()
+	}
+	if !(t.Share >= 0 && t.Share <= 1) { // nor is it no number
 		return fmt.Errorf("traces.share: %v must be from 0, for none, to 1, for all", t.Share)
 	}
 	return nil

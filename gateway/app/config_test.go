@@ -161,6 +161,9 @@ func TestEnvironmentOverridesFile(t *testing.T) {
 		}, func(c Config) bool {
 			return c.Listen == ":1" && c.Migrate && c.DatabaseConns == 7 && c.PublicURL == "http://localhost:1" && c.Console == "127.0.0.1:9001"
 		}},
+		"traces": {goodConfig, map[string]string{"GERBANG_TRACES_URL": "http://localhost:4318", "GERBANG_TRACES_SHARE": "0.05"}, func(c Config) bool {
+			return c.Traces == TracesConfig{URL: "http://localhost:4318/v1/traces", Share: 0.05}
+		}},
 		"URL over URL":  {goodConfig, map[string]string{"GERBANG_DATABASE_URL": "postgres://env"}, func(c Config) bool { return c.DatabaseURL == "postgres://env" }},
 		"URL over file": {file, map[string]string{"GERBANG_DATABASE_URL": "postgres://env"}, func(c Config) bool { return c.DatabaseURL == "postgres://env" }},
 		"file over URL": {goodConfig, map[string]string{"GERBANG_DATABASE_URL_FILE": "secrets/database"}, func(c Config) bool {
@@ -228,8 +231,10 @@ func TestLoadConfigNamesEveryFault(t *testing.T) {
 		"smtp: host:":                                         strings.Replace(goodConfig, "host: smtp.example.com", `host: ""`, 1),
 		"line 18: smtp.server":                                strings.Replace(goodConfig, "port: 2525", "server: x", 1),
 		"line 25: plugins[0].sha; line 27: plugins[1].memory": strings.NewReplacer("sha256: aa", "sha: aa", "memory_mb", "memory").Replace(goodConfig),
+		"traces.url: ":                                        goodConfig + "traces: {url: localhost:4318}\n",
+		"traces.share: ":                                      goodConfig + "traces: {url: 'http://localhost:4318', share: .nan}\n",
 		"stop_wait' must have a unit, such as 5s":             goodConfig + "stop_wait: 5\n",
-		"already": goodConfig + "listen: :1\n",
+		"already":                                             goodConfig + "listen: :1\n",
 	} {
 		_, err := LoadConfig(configFile(t, content), only(nil))
 		if err == nil || !strings.Contains(err.Error(), fault) {

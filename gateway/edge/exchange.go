@@ -118,7 +118,10 @@ func (x *exchange) end(thrown any) {
 	}
 	attrs := append(make([]slog.Attr, 0, mostAttrs),
 		slog.String("request_id", x.id), slog.String("method", shortMethod(x.request.Method)), slog.String("route", x.route),
-		slog.Int("status", x.status), slog.Float64("took_ms", milliseconds(took)), slog.String("address", x.address.String()))
+		slog.Int("status", x.status), slog.Float64("took_ms", milliseconds(took)))
+	if x.identity.Account != nil || x.code == string(fault.AuthFailed) { // a payer's is nobody's business
+		attrs = append(attrs, slog.String("address", x.address.String()))
+	}
 	provider, movement := x.ctx.Read()
 	if movement != "" {
 		attrs = append(attrs, slog.String("movement_id", movement))

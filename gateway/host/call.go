@@ -46,7 +46,7 @@ func (u Use) shares(with sdk.Connection) bool { return u.MerchantID != with.Merc
 // request was handed to the transport is [sdk.Unknown]. The context's end cuts the
 // call; money work passes a context that does not end with its client.
 func (h *Host) Call(ctx context.Context, of Use, c sdk.Call, timeout time.Duration) sdk.Result {
-	ctx, span, started := begin(ctx, "call", of.Provider, c.Operation)
+	ctx, span, started := h.follow(ctx, "call", of.Provider, c.Operation)
 	result := h.call(ctx, of, c, orDefault(timeout))
 	end(ctx, span, started, result.Outcome.String())
 	h.record(Observation{
@@ -174,7 +174,7 @@ func send(caller context.Context, running *process, c sdk.Call, timeout time.Dur
 // went wrong is in the outcome. Nothing is reserved yet, so an open breaker turns
 // it away.
 func (h *Host) Quote(ctx context.Context, of Use, q sdk.Quote, timeout time.Duration) sdk.Quoted {
-	ctx, span, started := begin(ctx, "quote", of.Provider, q.Operation)
+	ctx, span, started := h.follow(ctx, "quote", of.Provider, q.Operation)
 	quoted := h.quote(ctx, of, q, orDefault(timeout))
 	end(ctx, span, started, quoted.Outcome.String())
 	h.record(Observation{
@@ -208,7 +208,7 @@ func (h *Host) quote(caller context.Context, of Use, q sdk.Quote, timeout time.D
 // Lookup asks a provider for the status of a movement. It returns no error: where
 // the provider can't be asked the status is unknown. No breaker stops it.
 func (h *Host) Lookup(ctx context.Context, of Use, l sdk.Lookup, timeout time.Duration) sdk.StatusUpdate {
-	ctx, span, started := begin(ctx, "lookup", of.Provider, l.Operation)
+	ctx, span, started := h.follow(ctx, "lookup", of.Provider, l.Operation)
 	update := h.lookup(ctx, of, l, orDefault(timeout))
 	end(ctx, span, started, update.Status.String())
 	h.record(Observation{
@@ -243,7 +243,7 @@ func (h *Host) lookup(caller context.Context, of Use, l sdk.Lookup, timeout time
 // Notify hands an inbound notification to a provider. After an error the
 // notification was not read: the upstream should send it again.
 func (h *Host) Notify(ctx context.Context, provider string, n sdk.Notification, timeout time.Duration) (sdk.Acknowledgement, error) {
-	ctx, span, started := begin(ctx, "notify", provider, "")
+	ctx, span, started := h.follow(ctx, "notify", provider, "")
 	ack, err := h.notify(ctx, provider, n, orDefault(timeout))
 	outcome := "answered"
 	if err != nil {
@@ -306,9 +306,9 @@ func (h *Host) Available(of Use, with sdk.Connection) error {
 	return nil
 }
 
-// begin begins the part of a trace that is a plugin's. What the plugin tells of its upstream
+// follow begins the part of a trace that is a plugin's. What the plugin tells of its upstream
 // lies within it, whatever times it gives.
-func begin(ctx context.Context, method, provider, operation string) (context.Context, tracing.Span, time.Time) {
+func (h *Host) follow(ctx context.Context, method, provider, operation string) (context.Context, tracing.Span, time.Time) {
 	ctx, span := tracing.Start(ctx, "plugin "+method, tracing.Outside)
 	started := time.Now()
 	if !span.On() {
@@ -322,11 +322,20 @@ func begin(ctx context.Context, method, provider, operation string) (context.Con
 			after := min(max(e.After, 0), whole)
 			tracing.Past(ctx, "upstream", started.Add(after), min(max(e.Took, 0), whole-after), func(s tracing.Span) {
 				s.Number("http.response.status_code", e.Status)
-				s.Text("http.request.method", e.Method)
-				s.Text("server.address", e.Host)
+				s.Text("http.request.method", h.clean(provider, e.Method))
+				s.Text("server.address", h.clean(provider, e.Host))
 			})
 		}
 	}), span, started
+}
+
+// clean is a plugin's text without the secrets that are known.
+func (h *Host) clean(provider, text string) string {
+	p, ok := h.plugin(provider)
+	if !ok {
+		return ""
+	}
+	return p.secrets.clean(text, maxDetail)
 }
 
 func end(ctx context.Context, span tracing.Span, started time.Time, outcome string) {

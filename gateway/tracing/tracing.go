@@ -101,7 +101,7 @@ func (t *Tracer) Work(ctx context.Context, name string, kind Kind, cause string)
 	if link := read(cause); link.IsValid() {
 		options = append(options, trace.WithLinks(trace.Link{SpanContext: link}))
 	}
-	ctx, span := t.tracer.Start(ctx, name, options...)
+	ctx, span := t.tracer.Start(context.WithValue(ctx, requestKey{}, nil), name, options...) // no request's id is this trace's
 	return ctx, Span{span}
 }
 
@@ -168,8 +168,9 @@ func spanID() (made trace.SpanID) {
 	return made
 }
 
-// share keeps a share of all traces, chosen by the last seven bytes of their ids: those are
-// random in an id that somebody else has made by W3C's rules, too, and in one of a request.
+// share keeps a share of all traces, chosen by the last seven bytes of the request's id, or
+// else of the trace's, which are random; a trace's id may be a caller's to choose. What
+// follows from something that was kept is kept.
 type share struct{ below uint64 }
 
 func newShare(of float64) sdktrace.Sampler {
@@ -180,7 +181,11 @@ func newShare(of float64) sdktrace.Sampler {
 // ShouldSample implements [sdktrace.Sampler].
 func (s share) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
 	decision := sdktrace.Drop
-	if binary.BigEndian.Uint64(p.TraceID[8:])&(1<<56-1) < s.below {
+	lot := p.TraceID[8:]
+	if id, ok := p.ParentContext.Value(requestKey{}).(uuid.UUID); ok {
+		lot = id[8:]
+	}
+	if len(p.Links) > 0 || binary.BigEndian.Uint64(lot)&(1<<56-1) < s.below {
 		decision = sdktrace.RecordAndSample
 	}
 	return sdktrace.SamplingResult{Decision: decision, Tracestate: trace.SpanContextFromContext(p.ParentContext).TraceState()}

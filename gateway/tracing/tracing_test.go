@@ -50,6 +50,27 @@ func TestShare(t *testing.T) {
 	}
 }
 
+// TestKept: what follows from what was kept is kept, and no caller chooses by a trace's id.
+func TestKept(t *testing.T) {
+	t.Parallel()
+	tracer, recorder := keeping(0.01)
+	for range 200 {
+		_, span := tracer.Work(t.Context(), "callback", Outside, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+		span.End()
+	}
+	if n := len(recorder.Ended()); n != 200 {
+		t.Errorf("of 200 parts that follow from something kept %d are", n)
+	}
+	tracer, recorder = keeping(0.01)
+	for range 200 {
+		_, span := tracer.Request(request("00-11111111111111110000000000000000-b7ad6b7169203331-01"), uuid.Must(uuid.NewV7()))
+		span.End()
+	}
+	if n := len(recorder.Ended()); n > 20 {
+		t.Errorf("a caller had %d of 200 requests kept", n)
+	}
+}
+
 func TestIDs(t *testing.T) {
 	t.Parallel()
 	tracer, _ := keeping(1)
@@ -65,6 +86,9 @@ func TestIDs(t *testing.T) {
 	}
 	if Parent(other) == parent || linked.of.SpanContext().TraceID() == span.of.SpanContext().TraceID() {
 		t.Error("work is a part of what led to it")
+	}
+	if _, work := tracer.Work(ctx, "poll", Inside, ""); work.of.SpanContext().TraceID() == span.of.SpanContext().TraceID() {
+		t.Error("work within a request has its trace")
 	}
 	for _, broken := range []string{"x", "00-0-0-0", "00-00000000000000000000000000000000-00f067aa0ba902b7-01"} {
 		if _, span := tracer.Request(request(broken), id); span.of.SpanContext().TraceID() != trace.TraceID(id) {

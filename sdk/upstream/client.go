@@ -68,6 +68,9 @@ func Ask(client *http.Client, request *http.Request, most int64) (Answer, *Unans
 	request = request.WithContext(ctx)
 	begun, status := time.Now(), 0
 	if parent := sdk.TraceParent(ctx); parent != "" {
+		if request.Header = request.Header.Clone(); request.Header == nil { // it may be a map that others use
+			request.Header = http.Header{}
+		}
 		request.Header.Set("traceparent", parent)
 		defer func() {
 			sdk.Exchanged(ctx, sdk.Exchange{Method: request.Method, Host: request.URL.Host, Status: status}, begun)

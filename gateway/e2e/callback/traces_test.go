@@ -87,7 +87,7 @@ func TestTraces(t *testing.T) {
 	server := httptest.NewServer(kept)
 	t.Cleanup(server.Close)
 	d := harness.NewDeployment(t)
-	p := d.LaunchWith(t, harness.ServeDatabase(t), nil, "traces: {url: "+server.URL+"/v1/traces, share: 1}", "allow_http_callbacks: true")
+	p := d.LaunchWith(t, harness.ServeDatabase(t), nil, "traces: {url: "+server.URL+"/v1/traces, share: 1}", "allow_http_callbacks: true", "trusted_proxies: [127.0.0.0/8]")
 	d.Join(t, p)
 	s := d.NewShop(t, p, "growth")
 	box := harness.NewReceiver(t, 0)
@@ -99,6 +99,17 @@ func TestTraces(t *testing.T) {
 	if !made.Success || !own.Success {
 		t.Fatalf("%s\n%s", made, own)
 	}
+	const payer = "198.51.100.7"
+	visit, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.APIURL+"/checkout/00000000", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	visit.Header.Set("X-Forwarded-For", payer)
+	page, err := http.DefaultClient.Do(visit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page.Body.Close()
 	p.Pay(t, harness.Fields{"qr_string": made.Payment().QRString})
 	told := box.Wait(t, made.Payment().ExternalID, 1)[0]
 	parent := strings.Split(told.Header.Get("Traceparent"), "-")
@@ -129,7 +140,10 @@ func TestTraces(t *testing.T) {
 	if kept.of(requested)["POST /payments/create"] == nil {
 		t.Error("an X-Request-Id names no trace")
 	}
-	for _, secret := range []string{s.Key, "ani@example.com", made.Payment().QRString, p.AdminToken, "Toko Contoh"} {
+	if strings.Contains(p.Log.String(), payer) {
+		t.Error("the log has a payer's address")
+	}
+	for _, secret := range []string{payer, s.Key, "ani@example.com", made.Payment().QRString, p.AdminToken, "Toko Contoh"} {
 		if bytes.Contains(kept.raw, []byte(secret)) {
 			t.Errorf("a trace holds %s", secret)
 		}
