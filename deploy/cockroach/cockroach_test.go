@@ -167,12 +167,22 @@ func TestRowsOutliveTheGatewaysOwnTerm(t *testing.T) {
 	if got := len(named(t, "ttl.sql")); got != len(found) {
 		t.Fatalf("%d of the %d tables in ttl.sql have an expression that this test can read", len(found), got)
 	}
-	keeps := map[string]time.Duration{"decision_log": decision.Kept, "request_log": decision.Kept, "merchant_records": decision.Kept}
+	const untilItEnds = time.Duration(0) // the row says when it is over
+	keeps := map[string]time.Duration{
+		"decision_log": decision.Kept, "request_log": decision.Kept, "merchant_records": decision.Kept,
+		"query_cache": 24 * time.Hour, "sessions": untilItEnds, "invitations": untilItEnds, "resets": untilItEnds,
+	}
 	for _, x := range found {
 		for name := range strings.SplitSeq(x[2], ", ") {
 			if !tables[x[1]].columns[name] {
 				t.Errorf("%s has no column %s", x[1], name)
 			}
+		}
+		if _, known := keeps[x[1]]; !known {
+			t.Errorf("nobody has said how long the gateway keeps %s", x[1])
+		}
+		if keeps[x[1]] == untilItEnds && x[2] != "expires_at" {
+			t.Errorf("%s does not say when its rows are over: it goes by %s", x[1], x[2])
 		}
 		days, _ := strconv.Atoi(x[3]) // digits
 		if least := keeps[x[1]] + 24*time.Hour; time.Duration(days)*24*time.Hour < least {

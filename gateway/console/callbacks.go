@@ -2,8 +2,6 @@ package console
 
 import (
 	"cmp"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -111,33 +109,11 @@ func afterOf(text string, until time.Time) (uuid.UUID, error) {
 func callbackDocument(callback movement.Callback) adminapi.Callback {
 	out := adminapi.Callback{
 		EventID: callback.EventID.String(), Mode: callback.Owner.Mode, Event: callback.Event, Sequence: callback.Sequence,
-		Reference: shownReference(callback.Reference), URL: presentURL(callback.URL), State: string(callback.State), Tries: callback.Tries,
+		Reference: shownReference(callback.Reference), URL: adminapi.PresentURL(callback.URL), State: string(callback.State), Tries: callback.Tries,
 		CreatedAt: callback.CreatedAt, DueAt: given(callback.DueAt),
 	}
 	if callback.MovementID != (movement.ID{}) {
 		out.MovementID = callback.MovementID.String()
 	}
 	return out
-}
-
-// presentURL is a callback URL as it may be seen by operators and kept in the
-// audit: merchants put tokens of their own into the query, so its values are
-// hidden, and so is what has no name.
-func presentURL(text string) string {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" {
-		return ""
-	}
-	shown := u.Scheme + "://" + u.Host + u.EscapedPath()
-	if u.RawQuery == "" {
-		return shown
-	}
-	parts := strings.Split(u.RawQuery, "&")
-	for i, part := range parts {
-		name, _, named := strings.Cut(part, "=")
-		if parts[i] = "…"; named {
-			parts[i] = name + "=…"
-		}
-	}
-	return shown + "?" + strings.Join(parts, "&")
 }

@@ -74,7 +74,7 @@ func movementDocument(m movement.Movement, history []movement.HistoryEntry) admi
 			ConnectionOwner: string(m.ConnectionOwner), ConnectionVersion: m.ConnectionVersion, ConnectionAccount: m.ConnectionAccount,
 			Charge: string(m.Charge), Cost: m.Cost, Fee: m.Fee, NameMatch: m.NameMatch, Quote: m.Quote,
 		},
-		Trail: adminapi.Trail{Answer: m.Answer, CallbackURL: presentURL(m.CallbackURL)},
+		Trail: adminapi.Trail{Answer: m.Answer, CallbackURL: adminapi.PresentURL(m.CallbackURL)},
 	}
 }
 

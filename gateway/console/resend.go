@@ -140,13 +140,13 @@ func (c *Console) testCallback(x *call, order adminapi.TestOrder) (out adminapi.
 	if event.Body, err = testBody(x.now); err != nil {
 		return out, err
 	}
-	if err := c.note(x, "callback.test", owner, fmt.Sprintf("event %s, to %s", event.ID, presentURL(receiver))); err != nil {
+	if err := c.note(x, "callback.test", owner, fmt.Sprintf("event %s, to %s", event.ID, adminapi.PresentURL(receiver))); err != nil {
 		return out, err
 	}
 	if err := c.deps.Callbacks.AddCallback(x.request.Context(), x.now, owner, event); err != nil {
 		return out, err
 	}
-	return adminapi.SentTest{EventID: event.ID.String(), URL: presentURL(receiver)}, nil
+	return adminapi.SentTest{EventID: event.ID.String(), URL: adminapi.PresentURL(receiver)}, nil
 }
 
 // verifyCallback asks a receiver itself. That it verifies is audited, once more for each receiver.
@@ -159,7 +159,7 @@ func (c *Console) verifyCallback(x *call, order adminapi.TestOrder) (out adminap
 	if err != nil {
 		return out, err
 	}
-	out.URL = presentURL(receiver)
+	out.URL = adminapi.PresentURL(receiver)
 	if err := c.note(x, "callback.verify", owner, "to "+out.URL); err != nil {
 		return out, err
 	}

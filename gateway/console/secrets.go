@@ -32,7 +32,7 @@ func (c *Console) setCallbackURL(x *call, wanted adminapi.CallbackURL) (out admi
 		if err := c.checkURL(*wanted.URL); err != nil {
 			return out, err
 		}
-		detail = "to " + presentURL(*wanted.URL)
+		detail = "to " + adminapi.PresentURL(*wanted.URL)
 	}
 	secret, err := c.editSecret(x, wanted.Mode, "callback.url", detail, func(s *tenants.CallbackSecret) error {
 		s.URL = *wanted.URL
@@ -121,7 +121,7 @@ func (c *Console) editSecret(x *call, modeText, action, detail string, edit func
 }
 
 func setupDocument(s tenants.CallbackSecret) adminapi.CallbackSetup {
-	out := adminapi.CallbackSetup{Mode: string(s.Mode), URL: presentURL(s.URL), Rotation: "none"}
+	out := adminapi.CallbackSetup{Mode: string(s.Mode), URL: adminapi.PresentURL(s.URL), Rotation: "none"}
 	switch {
 	case s.NextSigns:
 		out.Rotation = "switched"

@@ -8,9 +8,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
+	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -63,15 +67,9 @@ func readDeclarations(files []string) ([]declaration, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, document := range documents(content) {
-			d, err := readDeclaration(where{file, document.line}, document.text)
-			if err != nil {
-				faults = append(faults, err)
-				continue
-			}
-			if d == nil {
-				continue
-			}
+		declared, err := readFile(file, content)
+		faults = append(faults, err)
+		for _, d := range declared {
 			at := d.(interface{ place() where }).place()
 			if first, twice := seen[d.title()]; twice {
 				faults = append(faults, fmt.Errorf("%s: %s is declared at %s already", at, d.title(), first))
@@ -80,60 +78,62 @@ func readDeclarations(files []string) ([]declaration, error) {
 			all = append(all, d)
 		}
 	}
-	if len(faults) == 0 && len(all) == 0 {
-		return nil, errors.New("there is nothing in the files")
+	err := errors.Join(faults...)
+	if err == nil && len(all) == 0 {
+		err = errors.New("there is nothing in the files")
 	}
-	return all, errors.Join(faults...)
+	return all, err
 }
 
-// document is a part of a file, with empty lines before it, so that faults in it have the file's line numbers.
-type document struct {
-	text []byte
-	line int
-}
-
-func documents(content []byte) []document {
-	one := document{line: 1}
-	var all []document
-	line := 0
-	for text := range bytes.Lines(content) {
-		line++
-		if bytes.HasPrefix(text, []byte("---")) && len(bytes.TrimSpace(text[3:])) == 0 {
-			all = append(all, one)
-			one = document{text: bytes.Repeat([]byte("\n"), line), line: line + 1}
-			continue
+// readFile reads the documents of a file twice, side by side: as they come, for their kinds and lines, and strictly.
+func readFile(file string, content []byte) (all []declaration, err error) {
+	var faults []error
+	loose, strict := yaml.NewDecoder(bytes.NewReader(content)), yaml.NewDecoder(bytes.NewReader(content))
+	strict.KnownFields(true)
+	for {
+		var head yaml.Node
+		if err := loose.Decode(&head); errors.Is(err, io.EOF) {
+			return all, errors.Join(faults...)
+		} else if err != nil {
+			return all, errors.Join(append(faults, fmt.Errorf("%s: %w", file, err))...)
 		}
-		one.text = append(one.text, text...)
+		d, err := readDeclaration(where{file: file}, head, strict)
+		if err != nil {
+			faults = append(faults, err)
+		} else if d != nil {
+			all = append(all, d)
+		}
 	}
-	return append(all, one)
 }
 
 var goType = regexp.MustCompile(` in type main\.\w+`)
 
-// readDeclaration reads a document strictly, nil for one of comments alone.
-func readDeclaration(at where, text []byte) (declaration, error) {
-	var head yaml.Node
-	if err := yaml.Unmarshal(text, &head); err != nil {
-		return nil, fmt.Errorf("%s: %w", at.file, err)
+// readDeclaration reads the next document strictly, nil for one of comments alone.
+func readDeclaration(at where, head yaml.Node, strict *yaml.Decoder) (declaration, error) {
+	var d declaration
+	var into any = new(any)
+	var fault error
+	if len(head.Content) > 0 && head.Content[0].Tag != "!!null" {
+		at.line = head.Content[0].Line
+		var kind struct{ Kind string }
+		if err := head.Decode(&kind); err != nil {
+			fault = fmt.Errorf("%s: must be an object with a kind: %w", at, err)
+		} else if made, known := kinds[kind.Kind]; known {
+			d = made(at)
+			into = d
+		} else {
+			fault = fmt.Errorf("%s: kind: %q must be merchant, connection, policy, plugin or operator", at, kind.Kind)
+		}
 	}
-	if len(head.Content) == 0 || head.Content[0].Tag == "!!null" {
-		return nil, nil //nolint:nilnil // there is nothing, and nothing is wrong with that
-	}
-	at.line = head.Content[0].Line
-	var kind struct{ Kind string }
-	if err := head.Decode(&kind); err != nil {
-		return nil, fmt.Errorf("%s: must be an object with a kind: %w", at, err)
-	}
-	made, known := kinds[kind.Kind]
-	if !known {
-		return nil, fmt.Errorf("%s: kind: %q must be merchant, connection, policy, plugin or operator", at, kind.Kind)
-	}
-	d := made(at)
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	decoder.KnownFields(true)
-	if err := decoder.Decode(d); err != nil {
-		text := strings.TrimPrefix(goType.ReplaceAllString(err.Error(), " in a "+kind.Kind), "yaml: ")
+	err := strict.Decode(into)
+	switch {
+	case fault != nil:
+		return nil, fault
+	case err != nil:
+		text := strings.TrimPrefix(goType.ReplaceAllStringFunc(err.Error(), func(string) string { return " in a " + kindOf(d) }), "yaml: ")
 		return nil, fmt.Errorf("%s: %s", at.file, strings.ReplaceAll(strings.TrimPrefix(text, "unmarshal errors:\n  "), "\n  ", "\n"+at.file+": "))
+	case d == nil:
+		return nil, nil //nolint:nilnil // there is nothing, and nothing is wrong with that
 	}
 	if judged, is := d.(interface{ judge() error }); is {
 		if err := judged.judge(); err != nil {
@@ -141,6 +141,24 @@ func readDeclaration(at where, text []byte) (declaration, error) {
 		}
 	}
 	return d, nil
+}
+
+// kindOf is the kind of a declaration, as a document names it.
+func kindOf(d declaration) string {
+	for kind, made := range kinds {
+		if reflect.TypeOf(made(where{})) == reflect.TypeOf(d) {
+			return kind
+		}
+	}
+	return "document"
+}
+
+// trimmed refuses a name with spaces around it, which the gateway would not keep: it would be another one each time.
+func trimmed(field, name string) error {
+	if strings.TrimSpace(name) != name {
+		return fmt.Errorf("%s: %q must have no spaces or lines around it", field, name)
+	}
+	return nil
 }
 
 // The states of a change.
@@ -163,6 +181,7 @@ type change struct {
 
 	// compares is for what only the gateway can compare: it may turn out to be no change.
 	compares bool
+	secret   bool // it makes something with secrets that are shown once
 	act      func(context.Context) (state string, err error)
 }
 
@@ -179,6 +198,7 @@ type platform struct {
 	options applying
 	coming  map[string]bool // names of the merchants that are made before what follows
 
+	claimed   map[string]string   // what is declared, by what it is to the gateway: how it is titled
 	merchants map[string][]string // ids by name
 	policies  []adminapi.PolicyVersion
 	approvals []adminapi.PluginApproval
@@ -188,6 +208,18 @@ type platform struct {
 // forget has everything read anew.
 func (at *platform) forget() {
 	at.merchants, at.policies, at.approvals, at.tokens = nil, nil, nil, nil
+}
+
+// claim refuses what another document declares under another name.
+func (at *platform) claim(of, title string) error {
+	if at.claimed == nil {
+		at.claimed = map[string]string{}
+	}
+	if other := at.claimed[of]; other != "" && other != title {
+		return fmt.Errorf("it is declared as %s, too", other)
+	}
+	at.claimed[of] = title
+	return nil
 }
 
 // planned plans every declaration.
@@ -268,15 +300,11 @@ func (at *platform) apply(ctx context.Context, all []declaration, p plan) (plan,
 
 // secretFile makes the file that takes secrets which are shown once, before they are made.
 func (at *platform) secretFile(name string) (*os.File, error) {
-	if at.options.Secrets == "" {
-		return nil, usage(errors.New("its secrets are shown once: --secrets names a directory for them"))
-	}
-	name = regexp.MustCompile(`[^A-Za-z0-9._-]+`).ReplaceAllString(name, "-") + ".json"
-	return os.OpenFile(filepath.Join(at.options.Secrets, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	return os.OpenFile(filepath.Join(at.options.Secrets, url.PathEscape(name)+".json"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
 // keepSecrets has secrets made and writes them where nobody else reads them.
-func keepSecrets[T any](at *platform, name string, make func() (T, error)) (T, error) {
+func keepSecrets[T any](ctx context.Context, at *platform, name string, make func() (T, error)) (T, error) {
 	file, err := at.secretFile(name)
 	if err != nil {
 		var none T
@@ -284,11 +312,14 @@ func keepSecrets[T any](at *platform, name string, make func() (T, error)) (T, e
 	}
 	made, err := make()
 	if err != nil {
+		if unreachable(err) || ctx.Err() != nil {
+			err = fmt.Errorf("whether it was made is not known: where it is there, rotate its secrets, which nobody has: %w", err)
+		}
 		return made, errors.Join(err, file.Close(), os.Remove(file.Name()))
 	}
 	quiet := program{out: file, json: true}
 	if err := errors.Join(quiet.show(made), file.Sync(), file.Close()); err != nil {
-		return made, fmt.Errorf("it is made, but its secrets could not be kept, so rotate them: %w", err)
+		return made, incomplete(fmt.Errorf("it is made, but its secrets could not be kept, so rotate them: %w", err))
 	}
 	return made, nil
 }
@@ -361,6 +392,18 @@ func (c *applyCommand) Validate() error {
 	return nil
 }
 
+// given are the flags on which the plan depends.
+func (a applying) given() string {
+	text := ""
+	if a.Activate {
+		text += " --activate"
+	}
+	if a.Force {
+		text += " --force"
+	}
+	return text
+}
+
 // Run prints the plan, or acts and prints what became of each change.
 func (c *applyCommand) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	at := &platform{program: p, admin: admin, options: c.applying}
@@ -375,8 +418,14 @@ func (c *applyCommand) Run(ctx context.Context, p *program, admin *adminapi.Clie
 		if err := p.showPlan(found); err != nil || len(found.Changes) == 0 {
 			return err
 		}
-		_, err := fmt.Fprintf(p.err, "nothing was done; --yes --reason WHY --plan %s does just this\n", found.Plan)
+		if p.json {
+			return nil
+		}
+		_, err := fmt.Fprintf(p.err, "nothing was done; --yes --reason WHY --plan %s%s does just this\n", found.Plan, c.given())
 		return err
+	}
+	if c.Secrets == "" && slices.ContainsFunc(found.Changes, func(c change) bool { return c.secret }) {
+		return usage(errors.New("nothing was done: what is made new has secrets that are shown once, and --secrets names a directory for them"))
 	}
 	done, err := at.apply(ctx, all, found)
 	if shown := p.showPlan(done); shown != nil || err != nil {

@@ -48,6 +48,9 @@ func (d *declaredMerchant) title() string {
 }
 
 func (d *declaredMerchant) judge() error {
+	if err := trimmed("name", d.Name); err != nil {
+		return err
+	}
 	switch {
 	case d.Name == "" || d.Tier == "":
 		return errors.New("a merchant needs a name and a tier")
@@ -98,6 +101,9 @@ func (d *declaredMerchant) plan(ctx context.Context, at *platform) ([]change, er
 	var now adminapi.Merchant
 	var changes []change
 	if id != "" {
+		if err := at.claim(id, d.title()); err != nil {
+			return nil, err
+		}
 		if now, err = adminapi.ShowMerchant.Call(ctx, at.admin, adminapi.MerchantID{Merchant: id}); err != nil {
 			return nil, err
 		}
@@ -113,34 +119,74 @@ func (d *declaredMerchant) plan(ctx context.Context, at *platform) ([]change, er
 			now.Labels[name] = *value
 		}
 		wanted := adminapi.NewMerchant{Name: d.Name, Tier: d.Tier, Labels: now.Labels}
-		changes = append(changes, change{What: "create, tier " + d.Tier + labelsText(labels), act: func(ctx context.Context) (string, error) {
-			made, err := keepSecrets(at, "merchant-"+d.Name, func() (adminapi.CreatedMerchant, error) { return adminapi.CreateMerchant.Call(ctx, at.admin, wanted) })
+		changes = append(changes, change{What: "create, tier " + d.Tier + labelsText(labels), secret: true, act: func(ctx context.Context) (string, error) {
+			made, err := keepSecrets(ctx, at, "merchant-"+d.Name, func() (adminapi.CreatedMerchant, error) { return adminapi.CreateMerchant.Call(ctx, at.admin, wanted) })
 			id = made.MerchantID // for the acts that follow
 			return stateDone, err
 		}})
 	}
-	changes = append(changes, d.merchantChanges(at, &id, now)...)
-	if limits := d.newLimits(now); len(limits) > 0 {
-		var texts []string
-		for _, l := range limits {
-			texts = append(texts, l.String())
-		}
-		changes = append(changes, change{What: "limits: " + strings.Join(texts, ", "), act: doing(func(ctx context.Context) error {
-			_, err := adminapi.SetLimits.Call(ctx, at.admin, adminapi.LimitChange{Merchant: id, Limits: limits, Reason: at.options.Reason})
-			return err
-		})})
+	status := d.statusChange(at, &id, now)
+	if d.Status == "suspended" { // at once: what fails behind it must not leave the merchant active
+		changes = append(changes, status...)
 	}
-	if d.Status != "" && d.Status != now.Status { // last: what is resumed has its limits by then
-		act := adminapi.SuspendMerchant
-		if d.Status == "active" {
-			act = adminapi.ResumeMerchant
-		}
-		changes = append(changes, change{What: "status " + now.Status + " -> " + d.Status, act: doing(func(ctx context.Context) error {
-			_, err := act.Call(ctx, at.admin, adminapi.StatusChange{Merchant: id, Reason: at.options.Reason})
-			return err
-		})})
+	changes = append(changes, d.merchantChanges(at, &id, now)...)
+	changes = append(changes, d.limitChanges(at, &id, now)...)
+	if d.Status == "active" { // last: what is resumed has its limits by then
+		changes = append(changes, status...)
 	}
 	return changes, nil
+}
+
+func (d *declaredMerchant) statusChange(at *platform, id *string, now adminapi.Merchant) []change {
+	if d.Status == "" || d.Status == now.Status {
+		return nil
+	}
+	act := adminapi.SuspendMerchant
+	if d.Status == "active" {
+		act = adminapi.ResumeMerchant
+	}
+	return []change{{What: "status " + now.Status + " -> " + d.Status, act: doing(func(ctx context.Context) error {
+		_, err := act.Call(ctx, at.admin, adminapi.StatusChange{Merchant: *id, Reason: at.options.Reason})
+		return err
+	})}}
+}
+
+// mostLimits is how many limits one act takes.
+const mostLimits = 20
+
+// limitChanges are the declared limits that the merchant has otherwise. One that ends is an operator's answer to something that
+// happens now: it is left until then.
+func (d *declaredMerchant) limitChanges(at *platform, id *string, now adminapi.Merchant) (changes []change) {
+	var wanted []adminapi.NewLimit
+	var texts []string
+	for _, declared := range d.Limits {
+		limit := adminapi.NewLimit(declared)
+		i := slices.IndexFunc(now.Limits, func(l adminapi.Limit) bool {
+			return l.Name == limit.Name && (l.ExpiresAt == nil || l.ExpiresAt.After(time.Now()))
+		})
+		switch {
+		case i < 0:
+			texts = append(texts, limit.String())
+		case now.Limits[i].ExpiresAt != nil:
+			changes = append(changes, change{What: "limit " + newLimit(now.Limits[i]).String() + " -> " + limit.String(), State: stateLeft,
+				Message: "the one there ends at " + timeText(now.Limits[i].ExpiresAt) + "; gerbang merchant limit --remove ends it now"})
+			continue
+		case sameLimit(newLimit(now.Limits[i]), limit):
+			continue
+		default:
+			texts = append(texts, newLimit(now.Limits[i]).String()+" -> "+limit.String())
+		}
+		wanted = append(wanted, limit)
+	}
+	for begin := 0; begin < len(wanted); begin += mostLimits {
+		end := min(begin+mostLimits, len(wanted))
+		some := wanted[begin:end]
+		changes = append(changes, change{What: "limits: " + strings.Join(texts[begin:end], ", "), act: doing(func(ctx context.Context) error {
+			_, err := adminapi.SetLimits.Call(ctx, at.admin, adminapi.LimitChange{Merchant: *id, Limits: some, Reason: at.options.Reason})
+			return err
+		})})
+	}
+	return changes
 }
 
 // doing makes an act of what either is done or fails.
@@ -176,10 +222,15 @@ func (d *declaredMerchant) merchantChanges(at *platform, id *string, now adminap
 				was = setup.URL
 			}
 		}
-		if hidden(wanted) == was {
+		shown := adminapi.PresentURL(wanted)
+		if shown == was {
+			if strings.Contains(shown, "=…") { // nobody is shown it, so nobody knows
+				changes = append(changes, change{What: "callbacks in mode " + mode + ": the values of the query are not compared", State: stateLeft, compares: true,
+					Message: "gerbang callback url sets it anew"})
+			}
 			continue
 		}
-		changes = append(changes, change{What: "callbacks in mode " + mode + ": " + dash(was) + " -> " + dash(hidden(wanted)), act: doing(func(ctx context.Context) error {
+		changes = append(changes, change{What: "callbacks in mode " + mode + ": " + dash(was) + " -> " + dash(shown), act: doing(func(ctx context.Context) error {
 			_, err := adminapi.SetCallbackURL.Call(ctx, at.admin, adminapi.CallbackURL{Merchant: *id, Mode: mode, URL: &wanted})
 			return err
 		})})
@@ -197,34 +248,6 @@ func labelsText(labels map[string]*string) string {
 		}
 	}
 	return text
-}
-
-// hidden is a callback URL as the gateway shows it: without the values of its query, which may be secret.
-func hidden(url string) string {
-	place, query, has := strings.Cut(url, "?")
-	if !has {
-		return url
-	}
-	parts := strings.Split(query, "&")
-	for i, part := range parts {
-		name, _, named := strings.Cut(part, "=")
-		if parts[i] = "…"; named {
-			parts[i] = name + "=…"
-		}
-	}
-	return place + "?" + strings.Join(parts, "&")
-}
-
-// newLimits are the declared limits that the merchant has not, or has only for a while.
-func (d *declaredMerchant) newLimits(now adminapi.Merchant) []adminapi.NewLimit {
-	var limits []adminapi.NewLimit
-	for _, declared := range d.Limits {
-		wanted := adminapi.NewLimit(declared)
-		if !slices.ContainsFunc(now.Limits, func(l adminapi.Limit) bool { return l.ExpiresAt == nil && sameLimit(newLimit(l), wanted) }) {
-			limits = append(limits, wanted)
-		}
-	}
-	return limits
 }
 
 func newLimit(l adminapi.Limit) adminapi.NewLimit {
@@ -261,6 +284,9 @@ func (d *declaredConnection) title() string {
 }
 
 func (d *declaredConnection) judge() error {
+	if err := trimmed("merchant", d.Merchant); err != nil {
+		return err
+	}
 	if d.Merchant == "" || d.Provider == "" || d.Mode != "live" && d.Mode != "test" {
 		return errors.New("a connection needs a merchant, a provider, and the mode live or test")
 	}
@@ -275,6 +301,9 @@ func (d *declaredConnection) plan(ctx context.Context, at *platform) ([]change, 
 	var now adminapi.Merchant
 	switch {
 	case id != "":
+		if err := at.claim("connection "+d.Provider+" "+d.Mode+" "+id, d.title()); err != nil {
+			return nil, err
+		}
 		if now, err = adminapi.ShowMerchant.Call(ctx, at.admin, adminapi.MerchantID{Merchant: id}); err != nil {
 			return nil, err
 		}
@@ -301,6 +330,9 @@ func (d *declaredConnection) plan(ctx context.Context, at *platform) ([]change, 
 	if i >= 0 {
 		version = now.Connections[i].Version
 		one = change{What: "compare with the credentials of " + d.Credentials, compares: true}
+	}
+	if d.Unverified {
+		one.What += ", unverified"
 	}
 	one.act = func(ctx context.Context) (string, error) {
 		set, err := adminapi.SetConnection.Call(ctx, at.admin, adminapi.ConnectionSpec{Merchant: id, Provider: d.Provider, Mode: d.Mode, Unverified: d.Unverified, Credentials: credentials})

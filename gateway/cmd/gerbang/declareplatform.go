@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -34,6 +35,9 @@ func (d *declaredPolicy) title() string { return "policy" }
 func (d *declaredPolicy) judge() error {
 	if (d.Path == "") == (d.Version == "") || (d.Path == "") != (d.Message == "") {
 		return errors.New("a policy needs a path and a message, or a version")
+	}
+	if d.Version != "" && len(d.Version) < 4 {
+		return fmt.Errorf("version: %q must have 4 digits of a version at least", d.Version)
 	}
 	return nil
 }
@@ -71,6 +75,10 @@ func (d *declaredPolicy) plan(ctx context.Context, at *platform) (changes []chan
 		return strings.HasPrefix(v.Version, wanted) && v.State != "refused"
 	})
 	switch {
+	case slices.ContainsFunc(at.policies, func(v adminapi.PolicyVersion) bool {
+		return strings.HasPrefix(v.Version, wanted) && v.State != "refused" && v.Version != at.policies[i].Version
+	}):
+		return nil, fmt.Errorf("several versions begin with %s", wanted)
 	case i < 0 && d.Path == "":
 		return nil, notFoundf("no version begins with %s: push it first, or declare the path of its files", wanted)
 	case i < 0:
@@ -152,8 +160,8 @@ type declaredPlugin struct {
 func (d *declaredPlugin) title() string { return "plugin " + d.Provider }
 
 func (d *declaredPlugin) judge() error {
-	if d.Provider == "" || len(d.SHA256) != 64 {
-		return errors.New("a plugin needs a provider, and the SHA-256 of its binary in 64 digits")
+	if d.Provider == "" || !digestForm.MatchString(d.SHA256) {
+		return errors.New("a plugin needs a provider, and the SHA-256 of its binary in 64 digits, 0-9 and a-f")
 	}
 	return nil
 }
@@ -166,27 +174,43 @@ func (d *declaredPlugin) plan(ctx context.Context, at *platform) (changes []chan
 	}
 	reach := store.PluginReach{Read: d.Read, Ports: d.Ports, MemoryMB: d.MemoryMB, User: d.User}
 	anyReach := reflect.DeepEqual(reach, store.PluginReach{})
-	i := slices.IndexFunc(at.approvals, func(a adminapi.PluginApproval) bool { // the newest
-		return a.Provider == d.Provider && a.SHA256 == d.SHA256 && !a.Unsigned && (anyReach || reflect.DeepEqual(a.Reach, reach))
-	})
+	newest := -1
+	for i, a := range at.approvals { // the newest first
+		switch {
+		case a.Provider != d.Provider || a.SHA256 != d.SHA256 || a.Unsigned:
+		case a.State == "in force" && (anyReach || sameReach(a.Reach, reach)):
+			return nil, nil
+		case newest < 0:
+			newest = i
+		}
+	}
+	there := newest >= 0 && (anyReach || sameReach(at.approvals[newest].Reach, reach)) // only the newest can be put in force
 	switch {
-	case i < 0 && d.Binary == "":
-		return nil, errors.New("no such approval is there: binary names the file from which it is approved")
-	case i < 0:
+	case !there && d.Binary == "":
+		return nil, errors.New("no such approval is there, or a newer one of the binary reaches otherwise: binary names the file from which it is approved")
+	case !there:
 		file := d.beside(d.Binary)
 		if sum, err := host.SHA256File(file); err != nil || sum != d.SHA256 {
 			return nil, cmp.Or(err, fmt.Errorf("%s has the SHA-256 %s, and another one is declared", file, sum))
 		}
-		changes = append(changes, change{What: "approve " + short(d.SHA256) + " from " + d.Binary, act: func(ctx context.Context) (string, error) {
-			approve := pluginApprove{File: file, Name: d.Provider, Read: d.Read, Port: d.Ports, MemoryMB: d.MemoryMB, User: d.User, Untested: d.Untested, Yes: true}
+		what := "approve " + short(d.SHA256) + " from " + d.Binary
+		if !anyReach {
+			what += ", " + reachText(reach)
+		}
+		if d.Untested {
+			what += ", untested"
+		}
+		changes = append(changes, change{What: what, act: func(ctx context.Context) (string, error) {
+			approve := pluginApprove{
+				File: file, Name: d.Provider, Read: d.Read, Port: d.Ports, MemoryMB: d.MemoryMB, User: d.User, Untested: d.Untested, Yes: true, exactly: !anyReach,
+			}
 			return waits(approve.approve(ctx, at.program, at.admin))
 		}})
-	case at.approvals[i].State == stateWaiting:
-		changes = append(changes, change{What: "confirm that " + at.approvals[i].ApprovedBy + " approved " + short(d.SHA256), act: func(ctx context.Context) (string, error) {
-			return waits(adminapi.ConfirmPlugin.Call(ctx, at.admin, adminapi.ApprovalID{Approval: at.approvals[i].ApprovalID}))
+	case at.approvals[newest].State == stateWaiting:
+		one := at.approvals[newest]
+		changes = append(changes, change{What: "confirm that " + one.ApprovedBy + " approved " + short(d.SHA256) + ", " + reachText(one.Reach), act: func(ctx context.Context) (string, error) {
+			return waits(adminapi.ConfirmPlugin.Call(ctx, at.admin, adminapi.ApprovalID{Approval: one.ApprovalID}))
 		}})
-	case at.approvals[i].State == "in force":
-		return nil, nil
 	}
 	activate := change{What: "put " + short(d.SHA256) + " in force", act: doing(func(ctx context.Context) error {
 		changed, err := activatePlugin(ctx, at.admin, adminapi.PluginActivation{Provider: d.Provider, SHA256: d.SHA256})
@@ -196,6 +220,32 @@ func (d *declaredPlugin) plan(ctx context.Context, at *platform) (changes []chan
 		return followed(ctx, at.admin, changed)
 	})}
 	return append(changes, at.inForce(activate)), nil
+}
+
+var digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// sameReach tells whether two reaches are one, however they are listed.
+func sameReach(a, b store.PluginReach) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a.Read)), slices.Sorted(slices.Values(b.Read))) &&
+		slices.Equal(slices.Sorted(slices.Values(a.Ports)), slices.Sorted(slices.Values(b.Ports))) && a.MemoryMB == b.MemoryMB && a.User == b.User
+}
+
+// reachText is what a plugin may reach, as a plan tells it.
+func reachText(r store.PluginReach) string {
+	text := "ports 443"
+	if len(r.Ports) > 0 {
+		text = "ports " + strings.Trim(fmt.Sprint(slices.Sorted(slices.Values(r.Ports))), "[]")
+	}
+	if len(r.Read) > 0 {
+		text += ", reads " + strings.Join(slices.Sorted(slices.Values(r.Read)), " ")
+	}
+	if r.MemoryMB > 0 {
+		text += fmt.Sprintf(", memory %d MB", r.MemoryMB)
+	}
+	if r.User != "" {
+		text += ", as " + r.User
+	}
+	return text
 }
 
 func waits(a adminapi.PluginApproval, err error) (string, error) {
@@ -243,8 +293,8 @@ func (d *declaredOperator) plan(ctx context.Context, at *platform) (_ []change, 
 	if d.Inputs {
 		what += ", inputs"
 	}
-	return []change{{What: what, act: doing(func(ctx context.Context) error {
-		_, err := keepSecrets(at, "operator-"+d.Name, func() (adminapi.CreatedOperatorToken, error) {
+	return []change{{What: what, secret: true, act: doing(func(ctx context.Context) error {
+		_, err := keepSecrets(ctx, at, "operator-"+d.Name, func() (adminapi.CreatedOperatorToken, error) {
 			return adminapi.CreateOperatorToken.Call(ctx, at.admin, adminapi.NewOperatorToken{Name: d.Name, Role: d.Role, Inputs: d.Inputs})
 		})
 		return err

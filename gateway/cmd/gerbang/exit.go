@@ -51,8 +51,8 @@ var exits = []struct {
 	code int
 	is   func(error) bool
 }{
+	{exitIncomplete, is[incompleteError]}, // whatever ended it, something is done
 	{exitUsage, func(err error) bool { return is[usageError](err) || is[*adminapi.Misplaced](err) }},
-	{exitIncomplete, is[incompleteError]},
 	{exitDenies, is[errDenies]},
 	{exitNotFound, func(err error) bool { return is[notFoundError](err) || codeOf(err) == fault.NotFound }},
 	{exitUnreachable, unreachable},

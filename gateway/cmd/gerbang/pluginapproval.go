@@ -36,6 +36,8 @@ type pluginApprove struct {
 	Untested  bool     `help:"Run no conformance test; the approval says so."`
 	Yes       bool     `help:"Approve without asking."`
 	Activate  bool     `help:"Put it in force, too."`
+
+	exactly bool // it reaches what is said, and nothing of what the one in force may
 }
 
 // Run approves the plugin, and puts it in force where that is wanted.
@@ -131,7 +133,7 @@ func (c *pluginApprove) reach(was adminapi.Plugin) store.PluginReach {
 // inherits tells whether nothing was said about files and ports, and a gateway with this
 // keyset has written what is in force.
 func (c *pluginApprove) inherits(was adminapi.Plugin) bool {
-	return len(c.Read) == 0 && len(c.Port) == 0 && was.Provider != "" && !was.Approval.Unsigned
+	return !c.exactly && len(c.Read) == 0 && len(c.Port) == 0 && was.Provider != "" && !was.Approval.Unsigned
 }
 
 // inspect starts the plugin, pinned to what the file is now, and asks for its manifest.
