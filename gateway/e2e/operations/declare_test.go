@@ -49,7 +49,7 @@ func TestDeclaredPlatform(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	var made adminapi.CreatedMerchant
-	kept, err := os.ReadFile(filepath.Join(dir, "secrets", "merchant-Toko-Melati.json"))
+	kept, err := os.ReadFile(filepath.Join(dir, "secrets", "merchant-Toko%20Melati.json"))
 	if err == nil {
 		err = json.Unmarshal(kept, &made)
 	}
