@@ -335,7 +335,7 @@ func (h *Host) clean(provider, text string) string {
 	if !ok {
 		return ""
 	}
-	return p.secrets.clean(text, maxDetail)
+	return p.secrets.clean(text)
 }
 
 func end(ctx context.Context, span tracing.Span, started time.Time, outcome string) {
@@ -359,9 +359,6 @@ func orDefault(timeout time.Duration) time.Duration {
 	return timeout
 }
 
-// maxDetail is the longest text for operators that is taken from an answer, in bytes.
-const maxDetail = 4 << 10
-
 // heard is the wire to a plugin. What an answer tells operators leaves here fit for logs
 // and exceptions, and nowhere else: without the secrets that are known, valid, and cut.
 type heard struct {
@@ -373,7 +370,7 @@ func (w heard) fit(detail string) string {
 	if detail == "" {
 		return ""
 	}
-	return strings.ToValidUTF8(w.secrets.clean(detail, maxDetail), "")
+	return strings.ToValidUTF8(w.secrets.clean(detail), "")
 }
 
 // failure is an error of the transport, whose words may be the plugin's own.

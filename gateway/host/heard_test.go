@@ -16,7 +16,7 @@ func TestWordsForOperatorsAreFit(t *testing.T) {
 	t.Parallel()
 	h := one(t, calm)
 	const secret = "top-secret-key"
-	body := []byte(`{"do":"detail","text":"` + secret + ` é` + strings.Repeat("é", maxDetail) + `"}`)
+	body := []byte(`{"do":"detail","text":"` + secret + ` é` + strings.Repeat("é", maxText) + `"}`)
 	with := callTo("detail").Connection
 	with.Credentials = []byte(`{"do":"detail","text":"` + secret + `"}`)
 	call := callTo("detail")
@@ -33,7 +33,7 @@ func TestWordsForOperatorsAreFit(t *testing.T) {
 		"a statement":    h.Statement(t.Context(), "one", sdk.Statement{Connection: with}, patience).Detail,
 	}
 	ack, err := h.Notify(t.Context(), "one", sdk.Notification{
-		Connection: with, Header: http.Header{"X-Detail": {secret + strings.Repeat("x", 2*maxDetail)}},
+		Connection: with, Header: http.Header{"X-Detail": {secret + strings.Repeat("x", 2*maxText)}},
 	}, patience)
 	if err != nil || len(ack.Updates) != 1 {
 		t.Fatalf("%+v, %v", ack, err)
@@ -52,7 +52,7 @@ func TestWordsForOperatorsAreFit(t *testing.T) {
 		said["a fault, "+f.At.Format(time.RFC3339Nano)] = f.Why
 	}
 	for what, text := range said {
-		if strings.Contains(text, "secret") || !strings.HasPrefix(text, "[removed]") || len(text) > maxDetail || !utf8.ValidString(text) {
+		if strings.Contains(text, "secret") || !strings.HasPrefix(text, "[removed]") || len(text) > maxText || !utf8.ValidString(text) {
 			t.Errorf("%s: %d bytes: %.60q", what, len(text), text)
 		}
 	}

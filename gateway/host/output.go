@@ -14,9 +14,8 @@ import (
 )
 
 const (
-	maxLine    = 4 << 10 // longer lines of a plugin are cut here
-	tailSize   = 8       // lines kept to explain a start that failed
-	lineRate   = 100     // lines a second that are logged of a process; the rest is counted
+	tailSize   = 8   // lines kept to explain a start that failed
+	lineRate   = 100 // lines a second that are logged of a process; the rest is counted
 	volumeRate = 64 << 10
 )
 
@@ -72,7 +71,7 @@ func (l *lines) keep(part []byte) {
 		return
 	}
 	// Twice the line is kept, so that no secret is cut before it is recognised.
-	if room := 2*maxLine - len(l.partial); len(part) > room {
+	if room := 2*maxText - len(l.partial); len(part) > room {
 		part, l.cut = part[:room], true
 	}
 	l.partial = append(l.partial, part...)
@@ -88,7 +87,7 @@ func (o *output) line(text []byte) {
 	if o.tooMany(len(text)) {
 		return
 	}
-	level, message, attrs := o.parse(o.secrets.clean(string(text), maxLine))
+	level, message, attrs := o.parse(o.secrets.clean(string(text)))
 	o.log.LogAttrs(context.Background(), level, message, attrs...)
 }
 
@@ -98,7 +97,7 @@ func (o *output) tooMany(size int) bool {
 	if now := time.Now(); now.Sub(o.second) >= time.Second {
 		o.second, o.lines, o.volume = now, 0, 0
 	}
-	o.lines, o.volume = o.lines+1, o.volume+min(size, maxLine)
+	o.lines, o.volume = o.lines+1, o.volume+min(size, maxText)
 	if o.lines <= lineRate && o.volume <= volumeRate {
 		return false
 	}
@@ -121,7 +120,7 @@ func (o *output) last() string {
 	defer o.mu.Unlock()
 	var words []string
 	for n := max(0, o.ended-tailSize); n < o.ended; n++ {
-		_, message, _ := o.parse(o.secrets.clean(string(o.tail[n%tailSize]), maxLine))
+		_, message, _ := o.parse(o.secrets.clean(string(o.tail[n%tailSize])))
 		words = append(words, message)
 	}
 	return strings.Join(words, "; ")

@@ -103,11 +103,11 @@ func TestOutputCutsIntoLines(t *testing.T) {
 		}
 		fmt.Fprint(b, "other\n")
 		fmt.Fprint(a, "ee\n")
-		fmt.Fprint(a, strings.Repeat("x", maxLine)+"yyy")
-		fmt.Fprint(a, strings.Repeat("z", 2*maxLine)+"\nend\n")
+		fmt.Fprint(a, strings.Repeat("x", maxText)+"yyy")
+		fmt.Fprint(a, strings.Repeat("z", 2*maxText)+"\nend\n")
 	})
 	want := "level=INFO msg=\"one line\"\nlevel=INFO msg=two\nlevel=INFO msg=other\nlevel=INFO msg=three\nlevel=INFO msg=" +
-		strings.Repeat("x", maxLine) + "\nlevel=INFO msg=end\n"
+		strings.Repeat("x", maxText) + "\nlevel=INFO msg=end\n"
 	if got != want {
 		t.Errorf("got %d bytes, want %d:\n%.400s", len(got), len(want), got)
 	}
@@ -180,9 +180,9 @@ func TestOutputHidesSecrets(t *testing.T) {
 		"hkiG9w0BAQEFAASC":                                                           "msg=[removed]",
 		`{"msg":"a\nMIIEvQIBADANBgkq\nhkiG9w0BAQEFAASC"}`:                            `msg="a\n[removed]\n[removed]"`,
 		"at https://api.example.com":                                                 `msg="at https://api.example.com"`,
-		strings.Repeat("xnd_production_1234", 2*maxLine/19) + " xnd_production_1234": "msg=" + strings.Repeat("[removed]", maxLine/19+1),
+		strings.Repeat("xnd_production_1234", 2*maxText/19) + " xnd_production_1234": "msg=" + strings.Repeat("[removed]", maxText/19+1),
 		"half of it: xnd_production":                                                 `msg="half of it: [removed]"`,
-		strings.Repeat(".", maxLine-5) + "xnd_production_1234":                       "msg=" + strings.Repeat(".", maxLine-5) + "[remo",
+		strings.Repeat(".", maxText-5) + "xnd_production_1234":                       "msg=" + strings.Repeat(".", maxText-5) + "[remo",
 	} {
 		got := logged(func(o *output) {
 			o.secrets = known

@@ -93,13 +93,16 @@ func (s *secrets) addText(text string) {
 	s.texts[start] = append(s.texts[start], text)
 }
 
+// maxText is the longest text that is kept of what a plugin says, in bytes.
+const maxText = 4 << 10
+
 // clean takes all known secrets out of the first part of a text, and cuts it there. Nil
 // secrets are none.
-func (s *secrets) clean(text string, part int) string {
+func (s *secrets) clean(text string) string {
 	if s != nil {
-		text = s.remove(text, part)
+		text = s.remove(text, maxText)
 	}
-	return text[:min(len(text), part)]
+	return text[:min(len(text), maxText)]
 }
 
 // remove takes all known secrets out of the first part of a text. What comes after it
