@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"slices"
@@ -15,6 +17,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/gateway/trouble"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -131,6 +134,8 @@ type attendant struct {
 	listed map[string]time.Time // when a plugin that is down was last listed
 	ended  map[string]time.Time // when it was last seen to that a plugin that runs has no open exception
 	kept   map[string]bool      // manifests, by digest
+
+	attending trouble.Spell
 }
 
 func (a *App) attendant() *attendant {
@@ -160,8 +165,10 @@ func (a *attendant) Run(ctx context.Context) error {
 
 // look writes what has changed. What can't be written is tried again with the next look.
 func (a *attendant) look(ctx context.Context) {
+	whole := ctx
 	ctx, cancel := context.WithTimeout(ctx, attendEvery)
 	defer cancel()
+	var failed error
 	for _, s := range a.plugins() {
 		var err error
 		switch now := time.Now(); {
@@ -170,10 +177,11 @@ func (a *attendant) look(ctx context.Context) {
 		case !s.Running && !s.Down.IsZero() && now.Sub(s.Down) >= steady:
 			err = a.list(ctx, s, now)
 		}
-		if err != nil && ctx.Err() == nil {
-			a.log.WarnContext(ctx, "the exception of a plugin can't be written", "plugin", s.Provider, "error", err)
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", s.Provider, err))
 		}
 	}
+	a.attending.Note(whole, a.log, "the exceptions of plugins can't be written", failed)
 	for _, m := range a.manifests() {
 		if a.kept[m.Digest()] {
 			continue

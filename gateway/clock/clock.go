@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/trouble"
 )
 
 // Shared tells the time on a clock that is the same for all replicas: the database's.
@@ -21,6 +23,8 @@ type Clock struct {
 	log    *slog.Logger
 	last   atomic.Pointer[measure] // nil until it was measured
 	faulty bool                    // as the log says
+
+	measuring trouble.Spell
 }
 
 // measure is what the measures have come to so far. Moments are of the uptime.
@@ -90,9 +94,9 @@ func (c *Clock) Run(ctx context.Context) error {
 // called by one goroutine at a time.
 func (c *Clock) Measure(ctx context.Context) error {
 	at, told, margin, err := c.ask(ctx)
+	c.measuring.Note(ctx, c.log, "clock: the database's clock can't be measured", err)
 	if err != nil {
 		if ctx.Err() == nil {
-			c.log.WarnContext(ctx, "clock: the database's clock can't be measured", "error", err)
 			c.tell(ctx, false)
 		}
 		return err

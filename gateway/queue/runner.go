@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/seed-f006e74d/gerbang/gateway/trouble"
 )
 
 // Work is what is particular to one queue.
@@ -45,6 +47,8 @@ type Runner[T any] struct {
 	leases *Leases
 	log    *slog.Logger
 	wake   chan struct{}
+
+	leasing, reading trouble.Spell
 }
 
 // NewRunner makes what runs a queue's work in the buckets that are leased.
@@ -134,8 +138,8 @@ func pause(ctx context.Context, wait time.Duration) {
 // scan reads one page and has it worked on.
 func (r *Runner[T]) scan(ctx context.Context, full bool) progress {
 	buckets, err := r.leases.Hold(ctx)
+	r.leasing.Note(ctx, r.log, r.work.Name+": buckets can't be leased", err)
 	if err != nil || len(buckets) == 0 {
-		r.Warn(ctx, "lease buckets", err)
 		return caughtUp
 	}
 	most := r.work.Page
@@ -146,7 +150,7 @@ func (r *Runner[T]) scan(ctx context.Context, full bool) progress {
 		return fullPage // for all that is known
 	}
 	page, err := r.read(ctx, buckets, most, full)
-	r.Warn(ctx, "read what is due", err)
+	r.reading.Note(ctx, r.log, r.work.Name+": what is due can't be read", err)
 	switch {
 	case err != nil && len(page) == 0:
 		return caughtUp
@@ -178,7 +182,7 @@ func (r *Runner[T]) Each(ctx context.Context, page []T, atOnce int, bucket func(
 	for _, row := range page {
 		buckets, err := r.leases.Hold(ctx)
 		if err != nil {
-			r.Warn(ctx, "renew leases", err)
+			r.leasing.Note(ctx, r.log, r.work.Name+": buckets can't be leased", err)
 			break
 		}
 		if slices.Contains(buckets, bucket(row)) {

@@ -3,6 +3,8 @@ package rollout
 import (
 	"context"
 	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/trouble"
 )
 
 // Report writes this replica's row, which is its heartbeat. Any goroutine may call it.
@@ -20,10 +22,9 @@ func (f *Follower) Report(ctx context.Context) error {
 func (f *Follower) Beat(ctx context.Context) error {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
+	var beating trouble.Spell
 	for {
-		if err := f.beat(ctx); err != nil && ctx.Err() == nil {
-			f.deps.Log.WarnContext(ctx, "this replica's heartbeat can't be written", "error", err)
-		}
+		beating.Note(ctx, f.deps.Log, "this replica's heartbeat can't be written", f.beat(ctx))
 		select {
 		case <-ctx.Done():
 			f.end(ctx)
