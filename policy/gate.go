@@ -65,6 +65,8 @@ type Offered struct {
 	Providers []string
 	// Fields are the JSON Schemas of the fields that rules see, by name.
 	Fields map[string]json.RawMessage
+	// Destination are the fields that say where money goes, in the merchant's own spelling.
+	Destination []string
 }
 
 // Finding is something that a check found.

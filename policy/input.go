@@ -17,7 +17,8 @@ var (
 	termCount         = ast.InternedTerm("count")
 	termDate          = ast.InternedTerm("date")
 	termDay           = ast.InternedTerm("day")
-	termDestination   = ast.InternedTerm("destination_day")
+	termDestination   = ast.InternedTerm("destination")
+	termDestinations  = ast.InternedTerm("destination_day")
 	termFields        = ast.InternedTerm("fields")
 	termHour          = ast.InternedTerm("hour")
 	termID            = ast.InternedTerm("id")
@@ -31,7 +32,9 @@ var (
 	termMode          = ast.InternedTerm("mode")
 	termNow           = ast.InternedTerm("now")
 	termOperation     = ast.InternedTerm("operation")
+	termPayer         = ast.InternedTerm("payer")
 	termPath          = ast.InternedTerm("path")
+	termProduct       = ast.InternedTerm("product")
 	termProvider      = ast.InternedTerm("provider")
 	termQuote         = ast.InternedTerm("quote")
 	termRatePerSecond = ast.InternedTerm("rate_per_second")
@@ -100,7 +103,7 @@ func (m *Merchant) term(now time.Time) *ast.Term {
 
 // insert adds what bounds transfers to what rules see of it.
 func (p *Payout) insert(bounds ast.Object) {
-	for name, flow := range map[*ast.Term]Outflow{termDay: p.Day, termDestination: p.DestinationDay} {
+	for name, flow := range map[*ast.Term]Outflow{termDay: p.Day, termDestinations: p.DestinationDay} {
 		object := ast.NewObjectWithCapacity(2)
 		if flow.Amount != nil {
 			object.Insert(termAmount, wholeTerm(*flow.Amount))
@@ -202,6 +205,13 @@ func (s *Set) admitTerm(in *AdmitInput) (*ast.Term, error) {
 	if s.reads.fields {
 		if err := insertObject(input, termFields, in.Fields); err != nil {
 			return nil, err
+		}
+	}
+	if s.reads.parties {
+		for name, value := range map[*ast.Term]string{termDestination: in.Destination, termProduct: in.Product, termPayer: in.Payer} {
+			if value != "" {
+				input.Insert(name, ast.StringTerm(value))
+			}
 		}
 	}
 	if s.reads.quote && in.Quote != nil {

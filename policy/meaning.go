@@ -213,6 +213,10 @@ func (g *gate) strangers() {
 	for _, module := range g.set.rules.Modules {
 		ast.WalkRefs(module, func(ref ast.Ref) bool {
 			name := fieldOf(ref)
+			if slices.ContainsFunc(g.facts.Operations, func(o Offered) bool { return slices.Contains(o.Destination, name) }) {
+				g.add(CheckMeaning, true, at(ref[0].Location, "", fmt.Sprintf(
+					"input.fields.%s is as the merchant wrote it, and a space or a country's code makes it another text: input.destination is where the money goes", name)))
+			}
 			if name == "" || slices.ContainsFunc(g.facts.Operations, func(o Offered) bool { return o.Fields[name] != nil }) {
 				return false
 			}

@@ -83,18 +83,32 @@ type AdmitInput struct {
 	// Now is the time of the request. Rules see it as `input.now` (RFC 3339, UTC) and as the parts in `input.clock`,
 	// which are read in the location that Now carries.
 	Now time.Time
-	// Fields are what the manifest offers to rules: strings, booleans, whole numbers, or lists and maps of them.
+	// Fields are what the manifest offers to rules, as the merchant wrote it: strings, booleans, whole numbers, or lists and
+	// maps of them.
 	Fields map[string]any
+	Parties
 	// Quote is what the quote of an operation says: a price, a fee, name_match. It is nil at the first evaluation, and rules
 	// that read it say nothing then. Rules see it as `input.quote`, and as `input.told` too: sets of before that name are in
 	// force.
 	Quote map[string]any
 }
 
-// Quoted is the input once the quote of its operation is known, nil for none. A price is the amount that rules see. Its
-// numbers are int64, or json.Number where the quote was kept.
+// Parties are who and what a request is about, each in the one form that rules, lists, payout limits and impact compare. Rules
+// see them as `input.destination`, `input.product` and `input.payer`, and don't see what is "".
+type Parties struct {
+	// Destination is where money or what is bought goes: of a transfer as its quote says.
+	Destination string `json:"destination,omitempty"`
+	Product     string `json:"product,omitempty"`
+	Payer       string `json:"payer,omitempty"` // by mail
+}
+
+// Quoted is the input once the quote of its operation is known, nil for none. A price is the amount that rules see, and a
+// destination that of its parties. Its numbers are int64, or json.Number where the quote was kept.
 func (in AdmitInput) Quoted(quote map[string]any) AdmitInput {
 	in.Quote = quote
+	if to, told := quote["destination"].(string); told {
+		in.Destination = to
+	}
 	switch price := quote["price"].(type) {
 	case int64:
 		in.Amount = &price

@@ -13,7 +13,7 @@ import (
 
 // Unknown says what is not known of a request.
 type Unknown struct {
-	Body  bool // amount, fields and quote
+	Body  bool // amount, fields, parties and quote
 	Clock bool // the time
 }
 
@@ -34,7 +34,7 @@ func (s *Set) Residual(ctx context.Context, in AdmitInput, unknown Unknown) (Res
 	}
 	// Whatever the unknown is, the answer is the same: also where there is none of it.
 	if unknown.Body {
-		in.Amount, in.Fields, in.Quote = nil, nil, nil
+		in.Amount, in.Fields, in.Quote, in.Parties = nil, nil, nil, Parties{}
 	}
 	decision, err := s.Admit(ctx, in)
 	return Residual{Decision: decision, Known: err == nil}, err
@@ -54,7 +54,7 @@ func (s *Set) rest(ctx context.Context, q *question, in AdmitInput, unknown Unkn
 		}
 	}
 	if unknown.Body {
-		reference(termAmount, termFields, termQuote, termTold)
+		reference(termAmount, termFields, termDestination, termProduct, termPayer, termQuote, termTold)
 	} else if s.reads.fields {
 		input.Insert(termFields, ast.NewTerm(ast.InternedEmptyObjectValue))
 	}

@@ -56,9 +56,12 @@ func inputSchema() map[string]any {
 			"hour":    number("0 to 23."),
 			"minute":  number("0 to 59."),
 		}),
-		"fields": open("What the operation's manifest offers of the request."),
-		"quote":  open("What the quote says: an order's price, a transfer's fee and name_match. Not there before the quote."),
-		"told":   open("The same as quote, under its old name."),
+		"destination": text("Where a transfer or what is bought goes, in one form however it was written: 014/2460888509, 6281122334455. A transfer's is there with its quote."),
+		"product":     text("What is bought, as the list of products names it."),
+		"payer":       text("Who pays, by mail, in small letters."),
+		"fields":      open("What the operation's manifest offers of the request, as the merchant wrote it."),
+		"quote":       open("What the quote says: an order's price, a transfer's fee and name_match. Not there before the quote."),
+		"told":        open("The same as quote, under its old name."),
 	})
 }
 

@@ -30,6 +30,7 @@ func TestTheSchemaIsTheInputs(t *testing.T) {
 		{Payout: &Payout{Day: flow, DestinationDay: flow, RepeatWithin: new(time.Minute)}},
 	}
 	in.Fields, in.Quote = map[string]any{"a": "b"}, map[string]any{"fee": int64(1)}
+	in.Parties = Parties{Destination: "014/2460888509", Product: "pulsa10", Payer: "ayu@mail.example"}
 	term, err := set.admitTerm(&in)
 	if err != nil {
 		t.Fatal(err)

@@ -45,7 +45,7 @@ type Set struct {
 	texts   map[string]bool // that its data or rules have
 
 	// reads tells which costly parts of the input any rule looks at, and whether one looks at whose record it is or at seconds.
-	reads struct{ now, clock, fields, quote, id, seconds bool }
+	reads struct{ now, clock, fields, parties, quote, id, seconds bool }
 
 	study      time.Duration // bounds finding out what can be kept
 	kept       *cache[recordKey, *keptAnswers]
@@ -139,6 +139,7 @@ func (s *Set) note(module *ast.Module) {
 		s.reads.clock = s.reads.clock || mayRead(ref, termClock)
 		s.reads.quote = s.reads.quote || mayRead(ref, termQuote) || mayRead(ref, termTold)
 		s.reads.fields = s.reads.fields || mayRead(ref, termFields)
+		s.reads.parties = s.reads.parties || mayRead(ref, termDestination) || mayRead(ref, termProduct) || mayRead(ref, termPayer)
 		s.reads.id = s.reads.id || mayRead(ref, termMerchant, termID)
 		s.reads.seconds = s.reads.seconds || mayRead(ref, termNow) || mayRead(ref, termClock, termUnix)
 		return false

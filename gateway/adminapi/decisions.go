@@ -36,7 +36,8 @@ type Decision struct {
 type DecisionInput struct {
 	Amount *int64         `json:"amount,omitempty"`
 	Fields map[string]any `json:"fields,omitempty"`
-	Quote  map[string]any `json:"quote,omitempty"`
+	policy.Parties
+	Quote map[string]any `json:"quote,omitempty"`
 }
 
 // Place is where a rule stands.

@@ -58,6 +58,7 @@ type Paying struct {
 	Cost              money.Amount    `json:"cost,omitempty"`               // at the provider
 	Fee               money.Amount    `json:"fee,omitempty"`                // as the merchant is told
 	NameMatch         *bool           `json:"name_match,omitempty"`         // left out where nobody knows
+	Destination       string          `json:"destination,omitempty"`        // of a transfer, in the one form that rules and lists compare
 	Quote             json.RawMessage `json:"quote,omitempty"`              // the provider's own
 	Postings          []Posting       `json:"postings,omitempty"`
 }

@@ -2,6 +2,8 @@ package adminapi
 
 import (
 	"encoding/json"
+
+	"github.com/seed-f006e74d/gerbang/policy"
 )
 
 // PolicyCase is a request that nobody made, to ask a policy about.
@@ -31,6 +33,7 @@ type PolicyAnswer struct {
 	// What rules saw of the request.
 	Amount *int64         `json:"amount,omitempty"`
 	Fields map[string]any `json:"fields,omitempty"`
+	policy.Parties
 
 	Limits PolicyLimits `json:"limits"`
 	Steps  int          `json:"steps"` // evaluated, of both questions

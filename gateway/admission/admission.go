@@ -151,7 +151,7 @@ func (a *Admission) ticket(now time.Time, id tenants.Identity, input *policy.Adm
 	version := string(set.Version())
 	return Ticket{
 		Ticket: policy.Ticket{PolicyVersion: version, Zone: ZoneOf(id.Account.Merchant(), a.location)}, set: set,
-		facts: facts{at: now, amount: input.Amount, fields: input.Fields, series: decision.Series{
+		facts: facts{at: now, amount: input.Amount, fields: input.Fields, parties: input.Parties, series: decision.Series{
 			Merchant: input.Merchant.ID, Operation: input.Operation.Path, Version: version, Record: input.Merchant.Version,
 			Live: input.Mode == string(tenants.Live), Outcome: outcome,
 		}},
@@ -175,6 +175,7 @@ type facts struct {
 	series  decision.Series
 	amount  *int64
 	fields  map[string]any
+	parties policy.Parties
 	counted bool
 }
 
@@ -186,7 +187,7 @@ func (a *Admission) decided(ctx context.Context, ticket Ticket, rule decision.Ru
 	if !waits {
 		a.count(&ticket)
 	}
-	kept := decision.Input{Amount: ticket.facts.amount, Fields: ticket.facts.fields}
+	kept := decision.Input{Amount: ticket.facts.amount, Fields: ticket.facts.fields, Parties: ticket.facts.parties}
 	return a.named(ctx, ticket, ticket.facts.series, kept, refusal), refusal
 }
 
@@ -245,11 +246,11 @@ func (r *reconsidered) Error() string { return "refused with its quote by " + r.
 func (a *Admission) Refused(ctx context.Context, ticket Ticket, err error) Ticket {
 	later := ticket.facts.series
 	later.Outcome = decision.Later
-	kept := decision.Input{Amount: ticket.facts.amount, Fields: ticket.facts.fields}
+	kept := decision.Input{Amount: ticket.facts.amount, Fields: ticket.facts.fields, Parties: ticket.facts.parties}
 	if quoted, ok := errors.AsType[*reconsidered](err); ok {
 		later.Rule, kept.Quote = quoted.rule, quoted.quote
 	} else if reached, ok := errors.AsType[*movement.LimitError](err); ok {
-		later.Rule, kept.Destination = decision.Payout(reached.Name), movement.DestinationOf(reached.Name)
+		later.Rule, kept.Limit = decision.Payout(reached.Name), movement.DestinationOf(reached.Name)
 	} else {
 		return ticket
 	}
@@ -353,6 +354,7 @@ func (a *Admission) input(
 		// With the defaults: a rule about a field must see what the engine does.
 		input.Fields = op.PolicyFields(op.WithDefaults(body))
 	}
+	input.Parties = op.Parties(body)
 	return input, nil
 }
 

@@ -23,7 +23,7 @@ func Offered(s *catalog.Snapshot) []policy.Offered {
 			// An order's amount comes with its quote, where the request has none.
 			Amount: op.AmountField() != "" || op.Rules.Reserves == movement.ReserveBalance,
 			Quote:  op.Quote, MustBeNamed: op.Unnamed,
-			Fields: fieldsOf(op), Providers: op.Providers(),
+			Fields: fieldsOf(op), Destination: op.DestinationFields(), Providers: op.Providers(),
 		})
 	}
 	return offered

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -85,6 +86,7 @@ func (r *recorder) moved(ctx context.Context) ([]policy.AdmitInput, error) {
 		if err != nil {
 			continue // another version of the manifest has taken it
 		}
+		in.Destination = cmp.Or(m.Destination, in.Destination)
 		inputs = append(inputs, in)
 	}
 	return inputs, nil
@@ -118,7 +120,7 @@ func (r *recorder) refused(ctx context.Context) ([]policy.AdmitInput, error) {
 			if err != nil {
 				continue // as with movements
 			}
-			in.Amount, in.Fields = kept.Amount, kept.Fields
+			in.Amount, in.Fields, in.Parties = kept.Amount, kept.Fields, kept.Parties
 			inputs = append(inputs, in.Quoted(kept.Quote))
 		}
 	}

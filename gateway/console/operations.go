@@ -72,7 +72,7 @@ func movementDocument(m movement.Movement, history []movement.HistoryEntry) admi
 		History: append([]movement.HistoryEntry{}, history...),
 		Paying: adminapi.Paying{
 			ConnectionOwner: string(m.ConnectionOwner), ConnectionVersion: m.ConnectionVersion, ConnectionAccount: m.ConnectionAccount,
-			Charge: string(m.Charge), Cost: m.Cost, Fee: m.Fee, NameMatch: m.NameMatch, Quote: m.Quote,
+			Charge: string(m.Charge), Cost: m.Cost, Fee: m.Fee, NameMatch: m.NameMatch, Destination: m.Destination, Quote: m.Quote,
 		},
 		Trail: adminapi.Trail{Answer: m.Answer, CallbackURL: adminapi.PresentURL(m.CallbackURL)},
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/seed-f006e74d/gerbang/policy"
 )
 
 // inputDocument is an input as it is sealed and stored.
@@ -21,6 +23,7 @@ type inputDocument struct {
 	Amount  *int64         `json:"amount,omitempty"`
 	Fields  map[string]any `json:"fields,omitempty"`
 	Quote   map[string]any `json:"quote,omitempty"`
+	About   policy.Parties `json:"about,omitzero"`
 	To      string         `json:"destination,omitempty"`
 	Unused  bool           `json:"unused,omitempty"`
 	Bare    bool           `json:"bare,omitempty"` // of a replica of the version before: a request that failed otherwise
@@ -32,7 +35,7 @@ func PackInputs(inputs []Input) ([]byte, error) {
 	for i, in := range inputs {
 		documents[i] = inputDocument{
 			ID: in.ID.String(), At: in.At.UnixMicro(), Who: in.Merchant, Path: in.Operation, Version: in.Version, Record: in.Record,
-			Live: in.Live, Rule: in.Rule, Outcome: in.Outcome, Amount: in.Amount, Fields: in.Fields, Quote: in.Quote, To: in.Destination, Unused: in.Unused,
+			Live: in.Live, Rule: in.Rule, Outcome: in.Outcome, Amount: in.Amount, Fields: in.Fields, Quote: in.Quote, About: in.Parties, To: in.Limit, Unused: in.Unused,
 		}
 	}
 	return json.Marshal(documents)
@@ -56,7 +59,7 @@ func UnpackInputs(packed []byte) ([]Input, error) {
 			return nil, fmt.Errorf("decision: inputs: %w", err)
 		}
 		inputs = append(inputs, Input{
-			ID: id, At: time.UnixMicro(d.At).UTC(), Amount: d.Amount, Fields: d.Fields, Quote: d.Quote, Destination: d.To, Unused: d.Unused,
+			ID: id, At: time.UnixMicro(d.At).UTC(), Amount: d.Amount, Fields: d.Fields, Quote: d.Quote, Parties: d.About, Limit: d.To, Unused: d.Unused,
 			Series: Series{Merchant: d.Who, Operation: d.Path, Version: d.Version, Record: d.Record, Live: d.Live, Rule: d.Rule, Outcome: d.Outcome},
 		})
 	}

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/seed-f006e74d/gerbang/policy"
 )
 
 const (
@@ -27,8 +29,9 @@ type Input struct {
 	Amount *int64         // whole rupiah; nil where the operation has none
 	Fields map[string]any // what the manifest offers to policies
 	Quote  map[string]any // nil where none was known
-	// Destination is the digest of where a transfer goes, "" where that is not known.
-	Destination string
+	policy.Parties
+	// Limit is the digest by which payout limits count where a transfer goes, "" where that is not known.
+	Limit string
 	// Unused says that the request was answered all the same, because it was a replay.
 	Unused bool
 }

@@ -33,8 +33,9 @@ type Input struct {
 	Amount *int64
 	Fields map[string]any
 	Quote  map[string]any // nil where none was asked for
-	// Destination is the digest of where a transfer goes, "" where nobody knows.
-	Destination string
+	policy.Parties
+	// Limit is the digest by which payout limits count where a transfer goes, "" where nobody knows.
+	Limit string
 }
 
 // Past is what was decided on a request, or on several alike in a second.

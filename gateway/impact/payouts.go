@@ -53,7 +53,7 @@ func (s *simulation) counters(t *trial) []counter {
 		add("out.amount", limits.Day.Amount, then.Day.Amount, *t.Input.Amount, decision.DayAmount)
 	}
 	add("out.count", limits.Day.Count, then.Day.Count, 1, decision.DayCount)
-	if to := t.Input.Destination; to != "" {
+	if to := t.Input.Limit; to != "" {
 		if t.Input.Amount != nil {
 			add("to."+to+".amount", limits.DestinationDay.Amount, then.DestinationDay.Amount, *t.Input.Amount, decision.DestinationAmount)
 		}
@@ -72,7 +72,7 @@ func (s *simulation) payout(t *trial, _ time.Time) {
 	if !bounded {
 		return
 	}
-	if t.Input == nil || t.Input.Amount == nil || t.Input.Destination == "" && limits.DestinationDay != (policy.Outflow{}) {
+	if t.Input == nil || t.Input.Amount == nil || t.Input.Limit == "" && limits.DestinationDay != (policy.Outflow{}) {
 		s.row(t, "").unknown(t.At)
 	}
 	if t.Input == nil {

@@ -138,7 +138,7 @@ func (s *simulation) input(p *Past, record *policy.Merchant) policy.AdmitInput {
 		Merchant: *record, Mode: decision.ModeOf(p.Live), Operation: p.Operation.Operation, Now: p.At.In(s.world.Clock),
 	}
 	if p.Input != nil {
-		in.Amount, in.Fields = p.Input.Amount, p.Input.Fields
+		in.Amount, in.Fields, in.Parties = p.Input.Amount, p.Input.Fields, p.Input.Parties
 	}
 	return in
 }

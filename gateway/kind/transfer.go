@@ -61,7 +61,7 @@ func (k *Transfer) Draft(_ context.Context, r lifecycle.Request, draft *movement
 // Fingerprint is what two transfers without a reference have in common that are equal:
 // where they go, and all of their requests but the words for that, the holder's name and
 // the reference.
-func Fingerprint(op *catalog.Operation, draft movement.Movement, destination string) (string, error) {
+func Fingerprint(op *catalog.Operation, draft movement.Movement) (string, error) {
 	var body map[string]json.RawMessage
 	if err := json.Unmarshal(draft.Body(), &body); err != nil {
 		return "", fmt.Errorf("transfer: fingerprint: %w", err)
@@ -73,7 +73,7 @@ func Fingerprint(op *catalog.Operation, draft movement.Movement, destination str
 	if err != nil {
 		return "", fmt.Errorf("transfer: fingerprint: %w", err)
 	}
-	sum := sha256.Sum256([]byte(movement.DestinationDigest(draft.Provider, destination) + "\x00" + draft.Amount.String() + "\x00" + string(rest)))
+	sum := sha256.Sum256([]byte(movement.DestinationDigest(draft.Provider, draft.Destination) + "\x00" + draft.Amount.String() + "\x00" + string(rest)))
 	return movement.UnnamedMark + hex.EncodeToString(sum[:16]) + "-", nil
 }
 
@@ -84,9 +84,9 @@ func (k *Transfer) Prepare(ctx context.Context, r lifecycle.Request, draft *move
 		return "", err
 	}
 	op := r.Operation
-	destination := op.DestinationOf(r.Body)
+	draft.Destination = movement.Destination(op.DestinationOf(r.Body))
 	if !op.Quote {
-		return "", k.count(r, draft, destination)
+		return "", k.count(r, draft)
 	}
 	quoted := k.lifecycle.Providers.Quote(ctx, r.Use(), sdk.Quote{
 		Operation: op.Path, RequestID: r.RequestID, Connection: c.Connection,
@@ -101,12 +101,13 @@ func (k *Transfer) Prepare(ctx context.Context, r lifecycle.Request, draft *move
 	}
 	given, _ := r.Body[op.HolderField()].(string)
 	draft.Fee, draft.Quote, draft.NameMatch = quoted.Fee, quoted.Data, matchNames(given, quoted.Name)
+	draft.Destination = cmp.Or(movement.Destination(quoted.Destination), draft.Destination)
 	if r.Reconsider != nil {
-		if err := r.Reconsider(ctx, map[string]any{"fee": int64(quoted.Fee), "name_match": orNothing(draft.NameMatch)}); err != nil {
+		if err := r.Reconsider(ctx, draft.QuoteForRules(op.Rules)); err != nil {
 			return "", err
 		}
 	}
-	if err := k.count(r, draft, cmp.Or(quoted.Destination, destination)); err != nil {
+	if err := k.count(r, draft); err != nil {
 		return "", err
 	}
 	if theirs := quoted.Cost - quoted.Price; quoted.Cost != 0 && theirs != quoted.Fee {
@@ -121,27 +122,18 @@ func (k *Transfer) Prepare(ctx context.Context, r lifecycle.Request, draft *move
 	return remark, nil
 }
 
-// count has the draft counted by its destination, as the provider writes it: against
-// payout limits, and among equal ones.
-func (k *Transfer) count(r lifecycle.Request, draft *movement.Movement, destination string) (err error) {
+// count has the draft counted by its destination: against payout limits, and among equal ones.
+func (k *Transfer) count(r lifecycle.Request, draft *movement.Movement) (err error) {
 	if draft.Unnamed() {
-		draft.Fingerprint, err = Fingerprint(r.Operation, *draft, destination)
+		draft.Fingerprint, err = Fingerprint(r.Operation, *draft)
 	}
-	draft.Usage = k.usage(r, *draft, destination)
+	draft.Usage = k.usage(r, *draft)
 	return err
-}
-
-// orNothing is null for rules where nobody knows.
-func orNothing(match *bool) any {
-	if match == nil {
-		return nil
-	}
-	return *match
 }
 
 // usage is what a transfer counts against the policy's payout limits, in the day of
 // the merchant's zone.
-func (k *Transfer) usage(r lifecycle.Request, draft movement.Movement, destination string) []movement.Usage {
+func (k *Transfer) usage(r lifecycle.Request, draft movement.Movement) []movement.Usage {
 	day := k.lifecycle.Now().In(cmp.Or(r.Zone, time.UTC)).Format(time.DateOnly)
 	var usage []movement.Usage
 	count := func(name string, flow policy.Outflow) {
@@ -153,7 +145,7 @@ func (k *Transfer) usage(r lifecycle.Request, draft movement.Movement, destinati
 		}
 	}
 	count("out", r.Limits.Transfers.Day)
-	count("to."+movement.DestinationDigest(draft.Provider, destination), r.Limits.Transfers.DestinationDay)
+	count("to."+movement.DestinationDigest(draft.Provider, draft.Destination), r.Limits.Transfers.DestinationDay)
 	return usage
 }
 

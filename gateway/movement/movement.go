@@ -94,6 +94,7 @@ type Purchase struct {
 type Payout struct {
 	Fee         money.Amount // what the merchant is told that it costs
 	NameMatch   *bool        // whether the recipient is called as the request says; nil where nobody knows
+	Destination string       // where it goes, as [Destination] writes it; "" for those of before that was kept
 	Usage       []Usage      // of payout limits, until it fails
 	Fingerprint string       // of one that its caller gave no reference: equal for equal ones; else ""
 	// RepeatWithin is for how long an equal one without a reference is refused; zero once

@@ -251,7 +251,7 @@ func (r *Reader) move(m movement.Movement) impact.Move {
 	out.Input.Amount = new(int64(m.Amount))
 	for _, u := range m.Usage {
 		if to := movement.DestinationOf(u.Name); to != "" {
-			out.Input.Destination = to
+			out.Input.Limit = to
 		}
 	}
 	op, there := r.Operations.ByPath(m.Operation)
@@ -260,7 +260,7 @@ func (r *Reader) move(m movement.Movement) impact.Move {
 		return out
 	}
 	if op.Quote {
-		out.Input.Quote = quoteOf(op.Rules, m)
+		out.Input.Quote = m.QuoteForRules(op.Rules)
 		if op.Rules.Reserves == movement.ReserveBalance {
 			out.Input.Amount = nil // rules saw none before the price
 		}
@@ -273,22 +273,12 @@ func (r *Reader) move(m movement.Movement) impact.Move {
 	if len(op.Fields) > 0 {
 		out.Input.Fields = op.PolicyFields(op.WithDefaults(body))
 	}
-	if out.Input.Destination == "" && op.Rules.Reserves == movement.ReserveLimits {
-		out.Input.Destination = movement.DestinationDigest(m.Provider, op.DestinationOf(body))
+	out.Input.Parties = op.Parties(body)
+	if op.Rules.Reserves == movement.ReserveLimits {
+		out.Input.Destination = cmp.Or(m.Destination, out.Input.Destination)
+		out.Input.Limit = cmp.Or(out.Input.Limit, movement.DestinationDigest(m.Provider, cmp.Or(out.Input.Destination, movement.Destination(op.DestinationOf(body)))))
 	}
 	return out
-}
-
-// quoteOf is what rules saw of a movement's quote.
-func quoteOf(rules movement.Rules, m movement.Movement) map[string]any {
-	if rules.Reserves == movement.ReserveBalance {
-		return map[string]any{"price": int64(m.Amount)}
-	}
-	quote := map[string]any{"fee": int64(m.Fee), "name_match": nil}
-	if m.NameMatch != nil {
-		quote["name_match"] = *m.NameMatch
-	}
-	return quote
 }
 
 // documentOf is the body that a movement was asked with.

@@ -186,7 +186,7 @@ func TestNameMatch(t *testing.T) {
 				if !strings.HasSuffix(a.data, `"name_match":`+c.json+`}`) {
 					w.Errorf("answered %s", a.data)
 				}
-				quote := map[string]any{"fee": int64(bankFee), "name_match": c.match}
+				quote := map[string]any{"fee": int64(bankFee), "name_match": c.match, "destination": "014/2460888509"}
 				if want := []map[string]any{quote, quote}; !reflect.DeepEqual(heard, want) {
 					w.Errorf("the policy heard %v, want %v", heard, want)
 				}

@@ -623,7 +623,8 @@ func (w *world) fingerprintOf(r Request) string {
 		w.Error(err)
 	}
 	to, _ := askedFor(draft.Body())
-	print, err := kind.Fingerprint(r.Operation, draft, to)
+	draft.Destination = movement.Destination(to)
+	print, err := kind.Fingerprint(r.Operation, draft)
 	if err != nil {
 		w.Error(err)
 	}

@@ -75,7 +75,7 @@ func fromRow(row dbsqlc.Movement) (movement.Movement, error) {
 		ReturnedAt: orZero(row.ReversedAt), PaidAmount: money.Amount(row.PaidAmount),
 		Polled:   movement.Polled{PolledAt: orZero(row.PolledAt), Misses: int(row.Misses), DueAt: orZero(row.DueAt)},
 		Purchase: movement.Purchase{Cost: money.Amount(row.Cost), Charge: movement.Charge(row.Charge)},
-		Payout:   movement.Payout{Fee: money.Amount(row.Fee), NameMatch: row.NameMatch, Fingerprint: row.Fingerprint},
+		Payout:   movement.Payout{Fee: money.Amount(row.Fee), NameMatch: row.NameMatch, Destination: row.Destination, Fingerprint: row.Fingerprint},
 	}
 	if row.Usage != nil {
 		if err := json.Unmarshal([]byte(*row.Usage), &m.Usage); err != nil {

@@ -98,6 +98,7 @@ var parameters = map[string]parameter{
 	"quote":              {"TEXT", func(w *write) any { return text(w.reserved.Quote) }},
 	"fee":                {"INT8", func(w *write) any { return int64(w.reserved.Fee) }},
 	"name_match":         {"BOOL", func(w *write) any { return w.reserved.NameMatch }},
+	"destination":        {"TEXT", func(w *write) any { return w.reserved.Destination }},
 	"fingerprint":        {"TEXT", func(w *write) any { return w.reserved.Fingerprint }},
 
 	"account_id":     {"UUID", func(w *write) any { return [16]byte(w.account) }},

@@ -68,13 +68,13 @@ func TestPayoutLimits(t *testing.T) {
 			t.Parallel()
 			s := open(t, database(t), options)
 			first := transfer("A", usage("out.amount", 60, 100), usage("out.count", 1, 2))
-			first.Fee, first.NameMatch, first.Fingerprint, first.Quote = 2_500, new(false), "fingerprint-", []byte(`{"session":"s"}`)
+			first.Fee, first.NameMatch, first.Destination, first.Fingerprint, first.Quote = 2_500, new(false), "014/2460888509", "fingerprint-", []byte(`{"session":"s"}`)
 			m := reserve(t, s, first)
 			kept := byID(t, s, m.ID)
 			for i := range m.Usage {
 				m.Usage[i].Ceiling = 0 // the policy's, not the transfer's
 			}
-			if !reflect.DeepEqual(kept, m) || kept.Fee != 2_500 || kept.NameMatch == nil || *kept.NameMatch {
+			if !reflect.DeepEqual(kept, m) || kept.Fee != 2_500 || kept.Destination != "014/2460888509" || kept.NameMatch == nil || *kept.NameMatch {
 				t.Errorf("read\n%+v\nwant\n%+v", kept, m)
 			}
 			beyond(t, s, transfer("B", usage("out.amount", 41, 100), usage("out.count", 1, 2)), "out.amount")

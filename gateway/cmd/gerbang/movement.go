@@ -47,7 +47,7 @@ func movementRows(m adminapi.Movement) [][]string {
 		{"id", m.ID}, {"merchant_id", m.MerchantID}, {"mode", m.Mode}, {"kind", m.Kind}, {"reference", quoted(m.Reference)},
 		{"operation", m.Operation}, {"provider", m.Provider}, {"state", m.State}, {"amount", m.Amount.String()},
 		{"request_id", dash(m.RequestID)}, {"decision_id", dash(m.DecisionID)}, {"policy_version", dash(m.PolicyVersion)},
-		{"connection", connectionText(m.Paying)}, {"fee", m.Fee.String()}, {"name_match", matchText(m.NameMatch)},
+		{"connection", connectionText(m.Paying)}, {"fee", m.Fee.String()}, {"name_match", matchText(m.NameMatch)}, {"destination", m.Destination},
 		{"cost", m.Cost.String()}, {"charge", dash(m.Charge)}, {"quote", dash(string(m.Quote))},
 		{"sent", dash(string(m.Request))}, {"sent as", m.UpstreamReference}, {"provider_reference", quoted(m.ProviderReference)},
 		{"came back", dash(string(m.Result))}, {"refused", refusalText(m)}, {"answered", dash(string(m.Answer))},

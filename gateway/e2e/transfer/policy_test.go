@@ -27,6 +27,8 @@ refusals contains "The account is somebody else's." if {
 	input.merchant.labels.holders == "checked"
 	input.told.name_match == false
 }
+
+refusals contains "This destination is blocked." if input.destination in {"014/2460888509", "62811742234"}
 `
 
 // writePolicy fills the directory of the shared gateway's policy. Merchants of tier starter
@@ -73,7 +75,7 @@ func TestTransferPolicies(t *testing.T) {
 	p := harness.Shared(t)
 	for name, check := range map[string]func(*testing.T, harness.Shop){
 		"payout limits": checkOutflow, "payout limits at once": checkOutflowAtOnce, "quota of names": checkNameQuota,
-		"another holder": checkOtherHolder, "without a reference": checkUnnamed, "with an answer that nobody reads": checkUnread, "repeats": checkRepeats,
+		"another holder": checkOtherHolder, "a blocked destination": checkBlocked, "without a reference": checkUnnamed, "with an answer that nobody reads": checkUnread, "repeats": checkRepeats,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -86,6 +88,24 @@ func TestTransferPolicies(t *testing.T) {
 			check(t, s)
 		})
 	}
+}
+
+// checkBlocked spells two destinations that a rule refuses in every way that the provider takes, and pays to none.
+func checkBlocked(t *testing.T, s harness.Shop) {
+	for r, spellings := range map[route][]string{
+		toBank:   {"2460888509", "2460 888 509", "2460-888-509", " 2460888509", "2460.888.509"},
+		toWallet: {"0811742234", "62811742234", "+62811742234", "0811-742-234", "811742234", " 0811 742 234", "(0811) 742234", "0811\u2011742\u2011234"},
+	} {
+		for _, spelt := range spellings {
+			m := r.to(spelt)
+			a := s.Ask(t, m.path, m.body(harness.NewReference()))
+			if a.Code != fault.PolicyDenied || !strings.Contains(a.Message, "blocked") {
+				t.Errorf("to %q: %s", spelt, a)
+			}
+			m.wantMoved(t, s.Program, 0)
+		}
+	}
+	sends(t, s, toBank.newTransfer(), harness.NewReference(), "Success")
 }
 
 // checkOutflow uses up the payout limits of a day, and gets back the amounts of

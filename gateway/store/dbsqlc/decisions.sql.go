@@ -185,7 +185,7 @@ func (q *Queries) MerchantRecord(ctx context.Context, arg MerchantRecordParams) 
 }
 
 const movementsDecided = `-- name: MovementsDecided :many
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, m.ended, m.returns, m.paid_amount FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, m.ended, m.returns, m.paid_amount, m.destination FROM movements AS m
 WHERE due_bucket = ANY($1::INT4[]) AND created_at >= $2 AND created_at < $3
     AND (created_at, id) > ($4::TIMESTAMPTZ, $5::UUID)
     AND ($6::TEXT = '' OR merchant_id = $6::TEXT) AND ($7::TEXT = '' OR kind = $7::TEXT)
@@ -278,6 +278,7 @@ func (q *Queries) MovementsDecided(ctx context.Context, arg MovementsDecidedPara
 			&i.Movement.Ended,
 			&i.Movement.Returns,
 			&i.Movement.PaidAmount,
+			&i.Movement.Destination,
 		); err != nil {
 			return nil, err
 		}

@@ -360,6 +360,7 @@ type Movement struct {
 	Ended             string
 	Returns           *string
 	PaidAmount        int64
+	Destination       string
 }
 
 type OperatorToken struct {

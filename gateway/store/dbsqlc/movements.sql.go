@@ -46,7 +46,7 @@ func (q *Queries) AnswerMovement(ctx context.Context, arg AnswerMovementParams) 
 }
 
 const listMovements = `-- name: ListMovements :many
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, m.ended, m.returns, m.paid_amount FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, m.ended, m.returns, m.paid_amount, m.destination FROM movements AS m
 JOIN (
     SELECT found.id FROM (SELECT unnest($1::TEXT[]) AS state, unnest($2::TEXT[]) AS ended) AS s
     CROSS JOIN LATERAL (
@@ -164,6 +164,7 @@ func (q *Queries) ListMovements(ctx context.Context, arg ListMovementsParams) ([
 			&i.Movement.Ended,
 			&i.Movement.Returns,
 			&i.Movement.PaidAmount,
+			&i.Movement.Destination,
 		); err != nil {
 			return nil, err
 		}
@@ -272,7 +273,7 @@ func (q *Queries) MovementFigures(ctx context.Context, arg MovementFiguresParams
 }
 
 const movementsByOthersID = `-- name: MovementsByOthersID :many
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, m.ended, m.returns, m.paid_amount, p.version, p.asked_at, p.due, p.misses FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, m.ended, m.returns, m.paid_amount, m.destination, p.version, p.asked_at, p.due, p.misses FROM movements AS m
 JOIN (
     SELECT k.id FROM movements AS k
     WHERE k.due_bucket = ANY($1::INT4[]) AND k.created_at >= $2 AND k.created_at < $3
@@ -366,6 +367,7 @@ func (q *Queries) MovementsByOthersID(ctx context.Context, arg MovementsByOthers
 			&i.Movement.Ended,
 			&i.Movement.Returns,
 			&i.Movement.PaidAmount,
+			&i.Movement.Destination,
 			&i.Version,
 			&i.AskedAt,
 			&i.Due,
@@ -382,7 +384,7 @@ func (q *Queries) MovementsByOthersID(ctx context.Context, arg MovementsByOthers
 }
 
 const movementsByReference = `-- name: MovementsByReference :many
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, m.ended, m.returns, m.paid_amount, p.version, p.asked_at, p.due, p.misses FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, m.ended, m.returns, m.paid_amount, m.destination, p.version, p.asked_at, p.due, p.misses FROM movements AS m
 JOIN (
     SELECT found.id FROM merchants AS t
     CROSS JOIN LATERAL (
@@ -478,6 +480,7 @@ func (q *Queries) MovementsByReference(ctx context.Context, arg MovementsByRefer
 			&i.Movement.Ended,
 			&i.Movement.Returns,
 			&i.Movement.PaidAmount,
+			&i.Movement.Destination,
 			&i.Version,
 			&i.AskedAt,
 			&i.Due,
@@ -494,7 +497,7 @@ func (q *Queries) MovementsByReference(ctx context.Context, arg MovementsByRefer
 }
 
 const paidOut = `-- name: PaidOut :many
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, m.ended, m.returns, m.paid_amount FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, m.ended, m.returns, m.paid_amount, m.destination FROM movements AS m
 WHERE m.merchant_id = $1 AND m.mode = $2 AND m.kind = 'transfer' AND m.amount + 0 BETWEEN $3::INT8 AND $4::INT8 AND m.created_at >= $5
     AND m.provider = $6 AND m.connection_account = $7 AND (m.connection_account <> '' OR m.connection_version = $8)
     AND m.ended = 'succeeded' AND m.reversed_at IS NULL AND m.id <> $9
@@ -593,6 +596,7 @@ func (q *Queries) PaidOut(ctx context.Context, arg PaidOutParams) ([]PaidOutRow,
 			&i.Movement.Ended,
 			&i.Movement.Returns,
 			&i.Movement.PaidAmount,
+			&i.Movement.Destination,
 		); err != nil {
 			return nil, err
 		}

@@ -162,7 +162,7 @@ func (q *Queries) PutOverride(ctx context.Context, arg PutOverrideParams) (int64
 }
 
 const waitingOverrides = `-- name: WaitingOverrides :many
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, m.ended, m.returns, m.paid_amount, o.operator, o.outcome, o.reason, o.at
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, m.ended, m.returns, m.paid_amount, m.destination, o.operator, o.outcome, o.reason, o.at
 FROM overrides AS o JOIN movements AS m ON m.id = o.movement_id AND m.attempt = o.attempt
 WHERE o.confirmed_by IS NULL AND NOT o.alone AND m.state IN ('submitting', 'acknowledged', 'pending')
 ORDER BY o.at DESC
@@ -238,6 +238,7 @@ func (q *Queries) WaitingOverrides(ctx context.Context, most int32) ([]WaitingOv
 			&i.Movement.Ended,
 			&i.Movement.Returns,
 			&i.Movement.PaidAmount,
+			&i.Movement.Destination,
 			&i.Operator,
 			&i.Outcome,
 			&i.Reason,

@@ -22,7 +22,7 @@ WITH taken AS (
 UPDATE movements SET state = 'acknowledged', answer = $1
 FROM taken
 WHERE movements.id = $2 AND movements.id = taken.movement_id AND movements.attempt = $3 AND movements.state = 'submitting'
-RETURNING movements.merchant_id, movements.mode, movements.kind, movements.reference, movements.id, movements.attempt, movements.operation, movements.provider, movements.connection_owner, movements.connection_account, movements.connection_version, movements.state, movements.sequence, movements.amount, movements.fee, movements.cost, movements.charge, movements.usage, movements.request, movements.quote, movements.result, movements.answer, movements.refusal, movements.provider_reference, movements.fact_id, movements.fingerprint, movements.name_match, movements.delivered, movements.callback_url, movements.request_id, movements.policy_version, movements.decision_id, movements.created_at, movements.updated_at, movements.send_by, movements.expires_at, movements.polled_at, movements.misses, movements.due_bucket, movements.due_at, movements.paid_at, movements.paid_late_at, movements.reversed_at, movements.reservation_id, movements.errored_at, movements.channel, movements.ended, movements.returns, movements.paid_amount, taken.version, taken.asked_at, taken.due, taken.misses
+RETURNING movements.merchant_id, movements.mode, movements.kind, movements.reference, movements.id, movements.attempt, movements.operation, movements.provider, movements.connection_owner, movements.connection_account, movements.connection_version, movements.state, movements.sequence, movements.amount, movements.fee, movements.cost, movements.charge, movements.usage, movements.request, movements.quote, movements.result, movements.answer, movements.refusal, movements.provider_reference, movements.fact_id, movements.fingerprint, movements.name_match, movements.delivered, movements.callback_url, movements.request_id, movements.policy_version, movements.decision_id, movements.created_at, movements.updated_at, movements.send_by, movements.expires_at, movements.polled_at, movements.misses, movements.due_bucket, movements.due_at, movements.paid_at, movements.paid_late_at, movements.reversed_at, movements.reservation_id, movements.errored_at, movements.channel, movements.ended, movements.returns, movements.paid_amount, movements.destination, taken.version, taken.asked_at, taken.due, taken.misses
 `
 
 type AcknowledgeMovementParams struct {
@@ -96,6 +96,7 @@ func (q *Queries) AcknowledgeMovement(ctx context.Context, arg AcknowledgeMoveme
 		&i.Movement.Ended,
 		&i.Movement.Returns,
 		&i.Movement.PaidAmount,
+		&i.Movement.Destination,
 		&i.Version,
 		&i.AskedAt,
 		&i.Due,
@@ -159,7 +160,7 @@ func (q *Queries) DuePolls(ctx context.Context, arg DuePollsParams) ([]DuePollsR
 }
 
 const lastEqual = `-- name: LastEqual :one
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, m.ended, m.returns, m.paid_amount, p.version, p.asked_at, p.due, p.misses FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, m.ended, m.returns, m.paid_amount, m.destination, p.version, p.asked_at, p.due, p.misses FROM movements AS m
 JOIN (
     SELECT l.id FROM movements AS l
     WHERE l.merchant_id = $1 AND l.mode = $2 AND l.kind = $3
@@ -246,6 +247,7 @@ func (q *Queries) LastEqual(ctx context.Context, arg LastEqualParams) (LastEqual
 		&i.Movement.Ended,
 		&i.Movement.Returns,
 		&i.Movement.PaidAmount,
+		&i.Movement.Destination,
 		&i.Version,
 		&i.AskedAt,
 		&i.Due,
@@ -301,7 +303,7 @@ func (q *Queries) MissMovement(ctx context.Context, arg MissMovementParams) (int
 }
 
 const movementByID = `-- name: MovementByID :one
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, m.ended, m.returns, m.paid_amount, p.version, p.asked_at, p.due, p.misses FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, m.ended, m.returns, m.paid_amount, m.destination, p.version, p.asked_at, p.due, p.misses FROM movements AS m
 LEFT JOIN polls AS p ON p.movement_id = m.id AND p.attempt = m.attempt
 WHERE m.id = $1
 `
@@ -367,6 +369,7 @@ func (q *Queries) MovementByID(ctx context.Context, id uuid.UUID) (MovementByIDR
 		&i.Movement.Ended,
 		&i.Movement.Returns,
 		&i.Movement.PaidAmount,
+		&i.Movement.Destination,
 		&i.Version,
 		&i.AskedAt,
 		&i.Due,
@@ -376,7 +379,7 @@ func (q *Queries) MovementByID(ctx context.Context, id uuid.UUID) (MovementByIDR
 }
 
 const movementByKey = `-- name: MovementByKey :one
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, m.ended, m.returns, m.paid_amount, p.version, p.asked_at, p.due, p.misses FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, m.ended, m.returns, m.paid_amount, m.destination, p.version, p.asked_at, p.due, p.misses FROM movements AS m
 LEFT JOIN polls AS p ON p.movement_id = m.id AND p.attempt = m.attempt
 WHERE merchant_id = $1 AND mode = $2 AND kind = $3 AND reference = $4
 `
@@ -454,6 +457,7 @@ func (q *Queries) MovementByKey(ctx context.Context, arg MovementByKeyParams) (M
 		&i.Movement.Ended,
 		&i.Movement.Returns,
 		&i.Movement.PaidAmount,
+		&i.Movement.Destination,
 		&i.Version,
 		&i.AskedAt,
 		&i.Due,
@@ -463,7 +467,7 @@ func (q *Queries) MovementByKey(ctx context.Context, arg MovementByKeyParams) (M
 }
 
 const movementsByID = `-- name: MovementsByID :many
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, m.ended, m.returns, m.paid_amount, p.version, p.asked_at, p.due, p.misses FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, m.ended, m.returns, m.paid_amount, m.destination, p.version, p.asked_at, p.due, p.misses FROM movements AS m
 LEFT JOIN polls AS p ON p.movement_id = m.id AND p.attempt = m.attempt
 WHERE m.id = ANY($1::UUID[])
 `
@@ -535,6 +539,7 @@ func (q *Queries) MovementsByID(ctx context.Context, ids []uuid.UUID) ([]Movemen
 			&i.Movement.Ended,
 			&i.Movement.Returns,
 			&i.Movement.PaidAmount,
+			&i.Movement.Destination,
 			&i.Version,
 			&i.AskedAt,
 			&i.Due,

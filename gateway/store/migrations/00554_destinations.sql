@@ -1,0 +1,3 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+ALTER TABLE movements ADD COLUMN IF NOT EXISTS destination TEXT NOT NULL DEFAULT '';
