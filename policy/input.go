@@ -26,6 +26,7 @@ var (
 	termLabels        = ast.InternedTerm("labels")
 	termLimit         = ast.InternedTerm("limit")
 	termLimits        = ast.InternedTerm("limits")
+	termLists         = ast.InternedTerm("lists")
 	termMarkup        = ast.InternedTerm("markup")
 	termMerchant      = ast.InternedTerm("merchant")
 	termMinute        = ast.InternedTerm("minute")
@@ -213,6 +214,13 @@ func (s *Set) admitTerm(in *AdmitInput) (*ast.Term, error) {
 				input.Insert(name, ast.StringTerm(value))
 			}
 		}
+	}
+	if s.reads.lists {
+		lists := ast.NewObjectWithCapacity(0)
+		for _, name := range s.lists(in) {
+			lists.Insert(ast.StringTerm(name), ast.InternedTerm(true))
+		}
+		input.Insert(termLists, ast.NewTerm(lists))
 	}
 	if s.reads.quote && in.Quote != nil {
 		if err := insertObject(input, termQuote, in.Quote); err != nil {

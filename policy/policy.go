@@ -12,6 +12,7 @@ package policy
 import (
 	"encoding/json"
 	"errors"
+	"net/netip"
 	"time"
 )
 
@@ -87,6 +88,12 @@ type AdmitInput struct {
 	// maps of them.
 	Fields map[string]any
 	Parties
+	// Address is the client's, where it is known. Rules see only the lists that it is on.
+	Address netip.Addr
+	// Lists are the names of the lists that hold something of the request. Listed, where it is given, tells them in place of
+	// that: it is asked again once there is a quote, and only where rules look at `input.lists`.
+	Lists  []string
+	Listed func(*AdmitInput) []string `json:"-"`
 	// Quote is what the quote of an operation says: a price, a fee, name_match. It is nil at the first evaluation, and rules
 	// that read it say nothing then. Rules see it as `input.quote`, and as `input.told` too: sets of before that name are in
 	// force.
@@ -100,6 +107,17 @@ type Parties struct {
 	Destination string `json:"destination,omitempty"`
 	Product     string `json:"product,omitempty"`
 	Payer       string `json:"payer,omitempty"` // by mail
+}
+
+// lists are those that hold something of the request, as far as the rules look at them.
+func (s *Set) lists(in *AdmitInput) []string {
+	switch {
+	case !s.reads.lists:
+		return nil
+	case in.Listed == nil:
+		return in.Lists
+	}
+	return in.Listed(in)
 }
 
 // Quoted is the input once the quote of its operation is known, nil for none. A price is the amount that rules see, and a

@@ -59,6 +59,7 @@ func inputSchema() map[string]any {
 		"destination": text("Where a transfer or what is bought goes, in one form however it was written: 014/2460888509, 6281122334455. A transfer's is there with its quote."),
 		"product":     text("What is bought, as the list of products names it."),
 		"payer":       text("Who pays, by mail, in small letters."),
+		"lists":       byName("The lists that hold something of the request, by name: true for each. Operators change them with gerbang list.", map[string]any{"type": "boolean"}),
 		"fields":      open("What the operation's manifest offers of the request, as the merchant wrote it."),
 		"quote":       open("What the quote says: an order's price, a transfer's fee and name_match. Not there before the quote."),
 		"told":        open("The same as quote, under its old name."),

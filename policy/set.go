@@ -45,7 +45,7 @@ type Set struct {
 	texts   map[string]bool // that its data or rules have
 
 	// reads tells which costly parts of the input any rule looks at, and whether one looks at whose record it is or at seconds.
-	reads struct{ now, clock, fields, parties, quote, id, seconds bool }
+	reads struct{ now, clock, fields, parties, lists, quote, id, seconds bool }
 
 	study      time.Duration // bounds finding out what can be kept
 	kept       *cache[recordKey, *keptAnswers]
@@ -140,6 +140,7 @@ func (s *Set) note(module *ast.Module) {
 		s.reads.quote = s.reads.quote || mayRead(ref, termQuote) || mayRead(ref, termTold)
 		s.reads.fields = s.reads.fields || mayRead(ref, termFields)
 		s.reads.parties = s.reads.parties || mayRead(ref, termDestination) || mayRead(ref, termProduct) || mayRead(ref, termPayer)
+		s.reads.lists = s.reads.lists || mayRead(ref, termLists)
 		s.reads.id = s.reads.id || mayRead(ref, termMerchant, termID)
 		s.reads.seconds = s.reads.seconds || mayRead(ref, termNow) || mayRead(ref, termClock, termUnix)
 		return false
@@ -243,6 +244,9 @@ const studyTime = 20 * time.Millisecond
 // KeptAdmission is Admit where the decision is kept: nothing has to be evaluated. It is kept under what [Set.Limits] is
 // kept under. Nobody may change its reasons.
 func (s *Set) KeptAdmission(in AdmitInput) (Decision, bool) {
+	if len(s.lists(&in)) > 0 { // what is kept is of requests that are on none
+		return Decision{}, false
+	}
 	if kept := s.keptOf(&in.Merchant, in.Mode, in.Operation, in.Now); kept != nil {
 		if known := kept.admit.known.Load(); known != nil {
 			return *known, true
@@ -255,7 +259,7 @@ func (s *Set) KeptAdmission(in AdmitInput) (Decision, bool) {
 // amount, fields, quote and time unknown and nothing that is unknown was left.
 func (s *Set) AdmitAndKeep(ctx context.Context, in AdmitInput) (Decision, error) {
 	decision, err := s.Admit(ctx, in)
-	if err == nil {
+	if err == nil && len(s.lists(&in)) == 0 {
 		study(ctx, s, &s.keeping(&in.Merchant, in.Mode, in.Operation, in.Now).admit, &s.admit, in, decision)
 	}
 	return decision, err
@@ -269,6 +273,9 @@ func (s *Set) KeptRoute(in AdmitInput) ([]string, bool) {
 	if !s.Routes() {
 		return nil, true
 	}
+	if len(s.lists(&in)) > 0 {
+		return nil, false
+	}
 	if kept := s.keptOf(&in.Merchant, in.Mode, in.Operation, in.Now); kept != nil {
 		if known := kept.route.known.Load(); known != nil {
 			return *known, true
@@ -280,7 +287,7 @@ func (s *Set) KeptRoute(in AdmitInput) ([]string, bool) {
 // RouteAndKeep is Route for a merchant as its record is. The answer is kept as [Set.AdmitAndKeep] keeps a decision.
 func (s *Set) RouteAndKeep(ctx context.Context, in AdmitInput) ([]string, error) {
 	providers, err := s.Route(ctx, in)
-	if err == nil && s.Routes() {
+	if err == nil && s.Routes() && len(s.lists(&in)) == 0 {
 		study(ctx, s, &s.keeping(&in.Merchant, in.Mode, in.Operation, in.Now).route, &s.route, in, providers)
 	}
 	return providers, err

@@ -73,6 +73,7 @@ type Identity struct {
 	Account *Account
 	Key     Key
 	Mode    Mode
+	Address netip.Addr // of the client
 }
 
 // NewDirectory returns an empty directory. It is not Fresh before Run's first poll. Now is the time that all replicas
@@ -107,7 +108,7 @@ func (d *Directory) Authenticate(ctx context.Context, now time.Time, presented s
 	if !key.Hash.Equal(hash) || err != nil {
 		return Identity{}, ErrAuthFailed
 	}
-	identity := Identity{Account: account, Key: key, Mode: key.Mode}
+	identity := Identity{Account: account, Key: key, Mode: key.Mode, Address: addr}
 	if !key.Usable(now) {
 		d.refused(identity, addr, ErrAuthFailed)
 		return Identity{}, ErrAuthFailed

@@ -37,6 +37,7 @@ type DecisionInput struct {
 	Amount *int64         `json:"amount,omitempty"`
 	Fields map[string]any `json:"fields,omitempty"`
 	policy.Parties
+	Lists []string       `json:"lists,omitempty"` // that held something of it
 	Quote map[string]any `json:"quote,omitempty"`
 }
 

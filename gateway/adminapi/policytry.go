@@ -34,6 +34,7 @@ type PolicyAnswer struct {
 	Amount *int64         `json:"amount,omitempty"`
 	Fields map[string]any `json:"fields,omitempty"`
 	policy.Parties
+	Lists []string `json:"lists,omitempty"` // that hold something of it
 
 	Limits PolicyLimits `json:"limits"`
 	Steps  int          `json:"steps"` // evaluated, of both questions

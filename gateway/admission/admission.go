@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,6 +45,8 @@ type Config struct {
 	Location *time.Location
 	// Evaluation bounds one evaluation of the policy, 250 ms unless given.
 	Evaluation time.Duration
+	// Lists tells which lists hold something of a request, nil for none.
+	Lists func(*policy.AdmitInput) []string
 	// Namer makes the ids of decisions. Without it they are made under a key of
 	// nobody's, and can't be explained.
 	Namer *decision.Namer
@@ -58,6 +61,7 @@ type Admission struct {
 	limiter  *limit.Limiter
 	quotas   Quotas
 	location *time.Location
+	lists    func(*policy.AdmitInput) []string
 	namer    *decision.Namer
 	counts   *decision.Log
 	refusals refusals
@@ -69,7 +73,7 @@ type Admission struct {
 func New(active *policy.Active, limiter *limit.Limiter, quotas Quotas, c Config) *Admission {
 	return &Admission{
 		policy: active, limiter: limiter, quotas: quotas,
-		location: cmp.Or(c.Location, jakarta), namer: cmp.Or(c.Namer, unexplained()), counts: c.Decisions, bound: cmp.Or(c.Evaluation, defaultEvaluation),
+		location: cmp.Or(c.Location, jakarta), lists: c.Lists, namer: cmp.Or(c.Namer, unexplained()), counts: c.Decisions, bound: cmp.Or(c.Evaluation, defaultEvaluation),
 		log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)),
 	}
 }
@@ -151,7 +155,7 @@ func (a *Admission) ticket(now time.Time, id tenants.Identity, input *policy.Adm
 	version := string(set.Version())
 	return Ticket{
 		Ticket: policy.Ticket{PolicyVersion: version, Zone: ZoneOf(id.Account.Merchant(), a.location)}, set: set,
-		facts: facts{at: now, amount: input.Amount, fields: input.Fields, parties: input.Parties, series: decision.Series{
+		facts: facts{at: now, amount: input.Amount, fields: input.Fields, parties: input.Parties, address: id.Address, series: decision.Series{
 			Merchant: input.Merchant.ID, Operation: input.Operation.Path, Version: version, Record: input.Merchant.Version,
 			Live: input.Mode == string(tenants.Live), Outcome: outcome,
 		}},
@@ -176,6 +180,7 @@ type facts struct {
 	amount  *int64
 	fields  map[string]any
 	parties policy.Parties
+	address netip.Addr
 	counted bool
 }
 
@@ -209,6 +214,10 @@ func (a *Admission) named(ctx context.Context, ticket Ticket, s decision.Series,
 	a.note(ctx, ticket, s, refusal)
 	if s.Outcome != decision.Spent { // of that no input fits
 		kept.ID, kept.At, kept.Series = id, ticket.facts.at, s
+		if a.lists != nil {
+			in := policy.AdmitInput{Merchant: policy.Merchant{ID: s.Merchant}, Parties: kept.Parties, Address: ticket.facts.address, Now: kept.At}.Quoted(kept.Quote)
+			kept.Lists = a.lists(&in)
+		}
 		a.counts.Keep(kept)
 	}
 	return ticket
@@ -336,6 +345,8 @@ func (a *Admission) bare(now time.Time, id tenants.Identity, op *catalog.Operati
 		Mode:      string(id.Mode),
 		Operation: OperationOf(op),
 		Now:       now.In(a.location),
+		Address:   id.Address,
+		Listed:    a.lists,
 	}
 }
 

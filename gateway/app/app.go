@@ -27,6 +27,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/kind"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
+	"github.com/seed-f006e74d/gerbang/gateway/list"
 	"github.com/seed-f006e74d/gerbang/gateway/mail"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/override"
@@ -63,6 +64,7 @@ type App struct {
 	directory  *tenants.Directory
 	vault      *tenants.Vault
 	names      movement.NameKey
+	lists      *list.Lists
 	policy     *policy.Active
 	follower   *rollout.Follower
 	files      *approval.Files
@@ -200,6 +202,10 @@ func (a *App) wire(ctx context.Context) error {
 		return err
 	}
 	a.decisions = decision.NewKey(a.names[:])
+	a.lists = list.New(a.store, list.NewKey(a.names), a.clock.Now, a.log)
+	if err := a.lists.Read(ctx); err != nil {
+		return err
+	}
 	a.requests = requestlog.NewLog()
 	var kept edge.Requests // nil for nowhere
 	if unlogged == "" {
@@ -227,7 +233,7 @@ func (a *App) wire(ctx context.Context) error {
 		return err
 	}
 	admitter := admission.New(a.policy, a.limiter, a.quotas, admission.Config{
-		Location: zone, Namer: decision.NewNamer(a.decisions, replicaNumber(a.replica)), Decisions: a.decided, Log: a.log,
+		Location: zone, Lists: a.lists.Of, Namer: decision.NewNamer(a.decisions, replicaNumber(a.replica)), Decisions: a.decided, Log: a.log,
 	})
 	a.refunds.Admit = func(ctx context.Context, id tenants.Identity, op *catalog.Operation, body catalog.Document) (policy.Ticket, error) {
 		ticket, err := admitter.Admit(ctx, a.clock.Now(), id, op, body)
@@ -236,7 +242,7 @@ func (a *App) wire(ctx context.Context) error {
 	a.edge, err = edge.New(
 		edge.Config{Svc: a.config.Service, PublicURL: a.config.PublicURL, ConsoleURL: a.config.MerchantsConsoleURL, TrustedProxies: trusted, AllowHTTPCallbacks: a.config.AllowHTTPCallbacks},
 		edge.Dependencies{
-			Movements: a.lifecycle, Queries: a.queries, Notifier: a.lifecycle, Checkouts: a.payments, Authenticator: a.directory, PolicyFresh: a.follower.Fresh,
+			Movements: a.lifecycle, Queries: a.queries, Notifier: a.lifecycle, Checkouts: a.payments, Authenticator: a.directory, PolicyFresh: func(now time.Time) bool { return a.follower.Fresh(now) && a.lists.Fresh(now) },
 			Admitter: admitter, Failures: limit.NewFailures(), Observer: a.metrics, Requests: kept, Tracer: a.tracer(), Log: a.log, Now: a.clock.Now,
 		}, snapshot)
 	if err != nil {
@@ -326,7 +332,7 @@ func (a *App) Run(ctx context.Context) error {
 		work = append(work, a.outbox.Run)
 	}
 	group.Go(func() error { return a.recovery.WhileOpen(during.work, work) })
-	for _, run := range []func(context.Context) error{a.directory.Run, a.vault.Run, a.clock.Run, a.decisionWriter().Run, a.requestWriter().Run, a.attendant().Run, a.recovery.Run, a.follower.Run, a.follower.Beat, a.approvals.Run, a.uses.Run, a.SignIn.Run, a.pages.Run, a.runSandbox, a.forgetSessions, a.measure, a.probe, a.shareRates, a.watchPolicyDir} {
+	for _, run := range []func(context.Context) error{a.directory.Run, a.lists.Run, a.vault.Run, a.clock.Run, a.decisionWriter().Run, a.requestWriter().Run, a.attendant().Run, a.recovery.Run, a.follower.Run, a.follower.Beat, a.approvals.Run, a.uses.Run, a.SignIn.Run, a.pages.Run, a.runSandbox, a.forgetSessions, a.measure, a.probe, a.shareRates, a.watchPolicyDir} {
 		group.Go(func() error { return run(during.rest) })
 	}
 	if ip := a.operators.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/list"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -21,7 +22,7 @@ func (a *App) wireConsole(vault *tenants.Vault, zone *time.Location) error {
 			AllowHTTPCallbacks: a.config.AllowHTTPCallbacks, Location: zone,
 		},
 		console.Dependencies{
-			Merchants: a.store, Secrets: a.store, Operators: a.store, People: a.SignIn, Pauses: a.store, Movements: a.store, Exceptions: a.store, Callbacks: a.store, Requests: a.store, Challenge: a.dispatcher.Challenge, Ledger: a.store, Statements: a.store, Database: a.store,
+			Merchants: a.store, Secrets: a.store, Operators: a.store, People: a.SignIn, Pauses: a.store, Lists: a.store, Listing: a.lists, ListKey: list.NewKey(a.names), Movements: a.store, Exceptions: a.store, Callbacks: a.store, Requests: a.store, Challenge: a.dispatcher.Challenge, Ledger: a.store, Statements: a.store, Database: a.store,
 			Finder: a.store, Override: a.overrides.Override, Assign: a.reconciler.Assign, Refund: a.refunds.Order, Simulators: a.controlRoom(), Usage: a.store.Usage, Policy: a.policy.Set,
 			Probe:     func(ctx context.Context) (string, error) { return a.store.Probe(ctx, a.replica, a.clock.Now()) },
 			Decisions: a.explaining(), Decided: a.decidedOf, Traffic: a.traffic,

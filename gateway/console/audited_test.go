@@ -27,7 +27,7 @@ import (
 )
 
 // changesNothing are routes that take a body and change nothing, so that nothing is audited.
-var changesNothing = []string{"POST /admin/policy/test", "POST /admin/policy/try", "POST /admin/policy/impact"}
+var changesNothing = []string{"POST /admin/lists/{list}/find", "POST /admin/policy/test", "POST /admin/policy/try", "POST /admin/policy/impact"}
 
 // audited is a change that is ready to be made: at whom it is audited, as what, and how it is made.
 type audited struct {
@@ -61,6 +61,7 @@ func (w *world) changes() map[string]func() audited {
 		return id
 	}
 	pause := tenants.Pause{MerchantID: tenants.Platform, What: "transfers", Mode: "test"}
+	listed := adminapi.NewListEntries{List: "blocked_products", Entries: []adminapi.NewListEntry{{Value: "xld10"}}, Reason: "sold out"}
 	limits := func(merchant string) adminapi.LimitChange {
 		return adminapi.LimitChange{Merchant: merchant, Limits: []adminapi.NewLimit{{Name: adminapi.LimitDay, Amount: new(int64(5))}}, Reason: "why"}
 	}
@@ -230,6 +231,15 @@ func (w *world) changes() map[string]func() audited {
 			id := waits()
 			return of(id, "ledger.reject", func(a *adminapi.Client) error {
 				return failed(adminapi.RejectAdjustment.Call(ctx, a, adminapi.AdjustmentKey{MerchantID: id, Mode: "test", Reference: "r"}))
+			})
+		},
+		"POST /admin/lists/{list}/entries": func() audited {
+			return of(platform, "list.add", func(a *adminapi.Client) error { return failed(adminapi.AddToList.Call(ctx, a, listed)) })
+		},
+		"POST /admin/lists/{list}/remove": func() audited {
+			must(failed(adminapi.AddToList.Call(ctx, budi, listed)))
+			return of(platform, "list.remove", func(a *adminapi.Client) error {
+				return failed(adminapi.RemoveFromList.Call(ctx, a, adminapi.ListRemoval{List: listed.List, Values: []string{"xld10"}, Reason: "back in stock"}))
 			})
 		},
 		"POST /admin/pauses": func() audited {

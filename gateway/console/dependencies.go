@@ -14,6 +14,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/kind"
 	"github.com/seed-f006e74d/gerbang/gateway/ledger"
+	"github.com/seed-f006e74d/gerbang/gateway/list"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/override"
 	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
@@ -235,6 +236,9 @@ type Dependencies struct {
 	Operators  OperatorTokens
 	People     People
 	Pauses     Pauses
+	Lists      Lists
+	Listing    Listing
+	ListKey    list.Key
 	Movements  Movements
 	Exceptions Exceptions
 	Callbacks  Callbacks

@@ -29,6 +29,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
+	"github.com/seed-f006e74d/gerbang/gateway/list"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/rollout"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
@@ -219,6 +220,7 @@ type world struct {
 	console    *console.Console
 	metrics    *console.Metrics
 	store      *store.Store
+	lists      *list.Lists
 	closeStore func()
 	directory  *tenants.Directory
 	vault      *tenants.Vault
@@ -278,6 +280,10 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 		}},
 	}
 	now := func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
+	w.lists = list.New(w.store, list.NewKey(movement.NameKey{}), now, log)
+	if err := w.lists.Read(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	w.publisher = &rollout.Publisher{
 		Record: w.store, Vault: w.vault, Wake: func() {}, Refused: w.metrics.ObservePolicyRefused, Now: now, Log: log,
 		Judge: func(context.Context, policy.Source) ([]policy.Finding, error) { return nil, nil },
@@ -296,7 +302,7 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 	deps := console.Dependencies{
 		People:    people,
 		Approvals: approvals, Finder: w.store, Policies: w.store, Publisher: w.publisher, Following: w.following,
-		Merchants: w.store, Secrets: w.store, Operators: w.store, Pauses: w.store, Movements: w.store, Exceptions: w.store, Callbacks: w.store, Requests: w.store, Ledger: w.store, Statements: w.store, Database: w.store,
+		Merchants: w.store, Secrets: w.store, Operators: w.store, Pauses: w.store, Lists: w.store, Listing: w.lists, ListKey: list.NewKey(movement.NameKey{}), Movements: w.store, Exceptions: w.store, Callbacks: w.store, Requests: w.store, Ledger: w.store, Statements: w.store, Database: w.store,
 		Usage: w.store.Usage, Policy: func() *policy.Set { return set },
 		Challenge: func(_ context.Context, _ movement.Owner, receiver string, _ []byte) (callback.Challenge, error) {
 			signed, forged := callback.Attempt{Status: 200, Outcome: callback.Delivered}, callback.Attempt{Status: 401, Outcome: callback.Failed}

@@ -58,6 +58,7 @@ func (c *Console) checksBeside(problem string) []adminapi.Check {
 		check("recovery", c.deps.Recovering() == nil, "the database was restored: gerbang recovery show, then gerbang recovery open"),
 		c.clockCheck(),
 		check("directory", c.deps.Directory.Fresh(c.deps.Now()), "can't learn of changed merchants and revoked keys"),
+		check("lists", c.deps.Listing.Fresh(c.deps.Now()), "can't learn of changed lists; money is paused, reads go on"),
 		check("policy", c.deps.Following.Fresh(c.deps.Now()), "can't learn which policy version is in force, or has not run it for five minutes; money is paused, reads go on"),
 	}
 }

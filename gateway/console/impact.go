@@ -101,6 +101,10 @@ func (c *Console) trial(x *call, wanted adminapi.NewImpact) (trial, error) {
 	offered := c.deps.Catalog.Current()
 	ctx := x.request.Context()
 	t.reader = &past.Reader{
+		Lists: func(in *policy.AdmitInput) []string {
+			in.Now = x.now
+			return c.deps.Listing.Of(in)
+		},
 		Records: c.deps.Decisions.Past, Key: c.deps.Decisions.Key, Open: c.deps.Decisions.Open, Operations: offered, Location: c.config.Location,
 		Policy: func(version string) *policy.Set {
 			set, err := c.deps.Decisions.Policy(ctx, policy.Version(version))

@@ -124,7 +124,11 @@ func (c *Console) caseInput(ctx context.Context, now time.Time, op *catalog.Oper
 	if err != nil {
 		return none, err
 	}
-	return caseQuote(in, wanted.Quote)
+	if in, err = caseQuote(in, wanted.Quote); err != nil {
+		return none, err
+	}
+	in.Lists = c.deps.Listing.Of(&in)
+	return in, nil
 }
 
 // caseTime reads when the case is.
@@ -185,7 +189,7 @@ func caseQuote(in policy.AdmitInput, text json.RawMessage) (policy.AdmitInput, e
 func trialDocument(t policy.Trial, in policy.AdmitInput) adminapi.PolicyAnswer {
 	answer := adminapi.PolicyAnswer{
 		Version: string(t.Decision.Version), Allow: t.Decision.Allow && t.Limits != nil, Reasons: []adminapi.PolicyReason{},
-		At: in.Now.Format(time.RFC3339), Amount: in.Amount, Fields: in.Fields, Parties: in.Parties, Steps: t.Steps + t.LimitsSteps,
+		At: in.Now.Format(time.RFC3339), Amount: in.Amount, Fields: in.Fields, Parties: in.Parties, Lists: in.Lists, Steps: t.Steps + t.LimitsSteps,
 		Limits: adminapi.PolicyLimits{Rates: []adminapi.PolicyRate{}, Quotas: []adminapi.PolicyQuota{}},
 	}
 	for _, b := range t.Because {

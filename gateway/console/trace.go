@@ -126,6 +126,7 @@ func (c *Console) asked(e *explained) policy.AdmitInput {
 	in := e.logged.input
 	return policy.AdmitInput{
 		Merchant: admission.RecordOf(e.record), Mode: e.mode(), Amount: in.Amount, Fields: in.Fields, Parties: in.Parties,
+		Lists:     in.Lists,
 		Operation: policyOperation(e.operations[0]), Now: in.At.In(admission.ZoneOf(tenants.Merchant{}, c.config.Location)),
 	}.Quoted(in.Quote)
 }
@@ -166,7 +167,7 @@ func (c *Console) trace(x *call, e *explained, out *adminapi.Decision) error {
 	if err := c.deps.Merchants.NoteAudit(ctx, x.audit("decision.trace", "read the input and trace of the decision "+out.ID), tenants.MerchantID(in.Merchant)); err != nil {
 		return notFound(err, "merchant")
 	}
-	out.Input = &adminapi.DecisionInput{Amount: in.Amount, Fields: in.Fields, Parties: in.Parties, Quote: in.Quote}
+	out.Input = &adminapi.DecisionInput{Amount: in.Amount, Fields: in.Fields, Parties: in.Parties, Lists: in.Lists, Quote: in.Quote}
 	if len(e.sets) != 1 || len(e.operations) != 1 || !e.known {
 		out.Notes = append(out.Notes, "the rules can't be traced: the policy's version, the operation or the merchant's record is not kept")
 		return nil

@@ -24,6 +24,7 @@ type inputDocument struct {
 	Fields  map[string]any `json:"fields,omitempty"`
 	Quote   map[string]any `json:"quote,omitempty"`
 	About   policy.Parties `json:"about,omitzero"`
+	Lists   []string       `json:"lists,omitempty"`
 	To      string         `json:"destination,omitempty"`
 	Unused  bool           `json:"unused,omitempty"`
 	Bare    bool           `json:"bare,omitempty"` // of a replica of the version before: a request that failed otherwise
@@ -35,7 +36,7 @@ func PackInputs(inputs []Input) ([]byte, error) {
 	for i, in := range inputs {
 		documents[i] = inputDocument{
 			ID: in.ID.String(), At: in.At.UnixMicro(), Who: in.Merchant, Path: in.Operation, Version: in.Version, Record: in.Record,
-			Live: in.Live, Rule: in.Rule, Outcome: in.Outcome, Amount: in.Amount, Fields: in.Fields, Quote: in.Quote, About: in.Parties, To: in.Limit, Unused: in.Unused,
+			Live: in.Live, Rule: in.Rule, Outcome: in.Outcome, Amount: in.Amount, Fields: in.Fields, Quote: in.Quote, About: in.Parties, Lists: in.Lists, To: in.Limit, Unused: in.Unused,
 		}
 	}
 	return json.Marshal(documents)
@@ -59,7 +60,7 @@ func UnpackInputs(packed []byte) ([]Input, error) {
 			return nil, fmt.Errorf("decision: inputs: %w", err)
 		}
 		inputs = append(inputs, Input{
-			ID: id, At: time.UnixMicro(d.At).UTC(), Amount: d.Amount, Fields: d.Fields, Quote: d.Quote, Parties: d.About, Limit: d.To, Unused: d.Unused,
+			ID: id, At: time.UnixMicro(d.At).UTC(), Amount: d.Amount, Fields: d.Fields, Quote: d.Quote, Parties: d.About, Lists: d.Lists, Limit: d.To, Unused: d.Unused,
 			Series: Series{Merchant: d.Who, Operation: d.Path, Version: d.Version, Record: d.Record, Live: d.Live, Rule: d.Rule, Outcome: d.Outcome},
 		})
 	}

@@ -30,6 +30,7 @@ type Input struct {
 	Fields map[string]any // what the manifest offers to policies
 	Quote  map[string]any // nil where none was known
 	policy.Parties
+	Lists []string // that held something of it
 	// Limit is the digest by which payout limits count where a transfer goes, "" where that is not known.
 	Limit string
 	// Unused says that the request was answered all the same, because it was a replay.

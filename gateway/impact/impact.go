@@ -34,6 +34,7 @@ type Input struct {
 	Fields map[string]any
 	Quote  map[string]any // nil where none was asked for
 	policy.Parties
+	Lists []string // that hold something of it now
 	// Limit is the digest by which payout limits count where a transfer goes, "" where nobody knows.
 	Limit string
 }

@@ -221,5 +221,5 @@ func (m Move) Before(known Known, record *policy.Merchant) Past {
 }
 
 func inputOf(in decision.Input) *Input {
-	return &Input{Amount: in.Amount, Fields: in.Fields, Quote: in.Quote, Parties: in.Parties, Limit: in.Limit}
+	return &Input{Amount: in.Amount, Fields: in.Fields, Quote: in.Quote, Parties: in.Parties, Lists: in.Lists, Limit: in.Limit}
 }

@@ -139,6 +139,7 @@ func (s *simulation) input(p *Past, record *policy.Merchant) policy.AdmitInput {
 	}
 	if p.Input != nil {
 		in.Amount, in.Fields, in.Parties = p.Input.Amount, p.Input.Fields, p.Input.Parties
+		in.Lists = p.Input.Lists
 	}
 	return in
 }

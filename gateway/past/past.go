@@ -36,9 +36,10 @@ type Reader struct {
 	Key        decision.Key
 	Open       func(sealed []byte) ([]byte, error) // of inputs
 	Operations *catalog.Snapshot
-	Location   *time.Location                   // the gateway's: of the hours that rules see, and of merchants that name no zone
-	Policy     func(version string) *policy.Set // nil where it is not kept
-	Merchant   string                           // whose past is read, all merchants' where it is ""
+	Location   *time.Location                    // the gateway's: of the hours that rules see, and of merchants that name no zone
+	Policy     func(version string) *policy.Set  // nil where it is not kept
+	Merchant   string                            // whose past is read, all merchants' where it is ""
+	Lists      func(*policy.AdmitInput) []string // that hold something of a request now
 
 	records map[recordKey]*policy.Merchant
 	current map[string]*policy.Merchant // nil for one that is not there
@@ -178,6 +179,8 @@ func (r *Reader) log(ctx context.Context, minute time.Time) ([]decision.Counted,
 		}
 		for _, in := range kept {
 			if r.Merchant == "" || in.Merchant == r.Merchant {
+				quoted := policy.AdmitInput{Parties: in.Parties}.Quoted(in.Quote)
+				in.Lists = r.listed(in.Merchant, quoted.Parties)
 				inputs = append(inputs, in)
 			}
 		}
@@ -278,7 +281,16 @@ func (r *Reader) move(m movement.Movement) impact.Move {
 		out.Input.Destination = cmp.Or(m.Destination, out.Input.Destination)
 		out.Input.Limit = cmp.Or(out.Input.Limit, movement.DestinationDigest(m.Provider, cmp.Or(out.Input.Destination, movement.Destination(op.DestinationOf(body)))))
 	}
+	out.Input.Lists = r.listed(m.Owner.MerchantID, out.Input.Parties)
 	return out
+}
+
+// listed are the lists that hold something of a request now. Of addresses nothing is kept: it is on no list of them.
+func (r *Reader) listed(merchant string, about policy.Parties) []string {
+	if r.Lists == nil {
+		return nil
+	}
+	return r.Lists(&policy.AdmitInput{Merchant: policy.Merchant{ID: merchant}, Parties: about})
 }
 
 // documentOf is the body that a movement was asked with.

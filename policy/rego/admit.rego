@@ -21,6 +21,16 @@ refusals contains "This mode is not known." if {
 # Without its tier, a merchant would have no rate.
 refusals contains "This merchant's tier has no limits." if not tier_has_limits
 
+# Lists are kept beside the policy: `gerbang list add blocked_destinations 014/2460888509 --reason WHY`. A request that is on one
+# has its name in `input.lists`.
+refusals contains "This destination is blocked." if input.lists.blocked_destinations
+
+refusals contains "This payer is blocked." if input.lists.blocked_payers
+
+refusals contains "This product is not sold at present." if input.lists.blocked_products
+
+refusals contains "Requests from this address are refused." if input.lists.blocked_addresses
+
 # data.json bounds amounts by an operation's path and by its kind. Both bounds hold.
 refusals contains outside(data.amounts[input.operation.path])
 

@@ -82,3 +82,15 @@ test_no_bounds_allow_any_amount if {
 	decision := gerbang.admit with input as some_request with data.tiers as some_tiers with data.amounts as {}
 	decision.allow
 }
+
+test_what_is_on_a_list_is_refused[name] if {
+	some name, reason in {
+		"blocked_destinations": "This destination is blocked.",
+		"blocked_payers": "This payer is blocked.",
+		"blocked_products": "This product is not sold at present.",
+		"blocked_addresses": "Requests from this address are refused.",
+	}
+	listed := object.union(some_request, {"lists": {name: true}})
+	decision := gerbang.admit with input as listed with data.tiers as some_tiers with data.amounts as {}
+	decision == {"allow": false, "reasons": {reason}}
+}

@@ -41,6 +41,7 @@ type commands struct {
 	Connection connectionCommands `cmd:"" help:"Store, list, pause and remove accounts at providers."`
 	Provider   providerCommands   `cmd:"" help:"Pause a provider for all merchants."`
 	Transfers  transfersCommands  `cmd:"" help:"Pause new transfers of a merchant, or of all."`
+	List       listCommands       `cmd:"" help:"Keep lists that policies read, such as blocked destinations."`
 	Callback   callbackCommands   `cmd:"" help:"Show callbacks, send them again, set their URL and rotate their secret."`
 	Request    requestCommands    `cmd:"" help:"Show what a merchant asked and was answered in the last seven days."`
 	Listen     listenCommand      `cmd:"" help:"Forward a merchant's test events to a server without a public address."`

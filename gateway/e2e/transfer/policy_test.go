@@ -27,8 +27,6 @@ refusals contains "The account is somebody else's." if {
 	input.merchant.labels.holders == "checked"
 	input.told.name_match == false
 }
-
-refusals contains "This destination is blocked." if input.destination in {"014/2460888509", "62811742234"}
 `
 
 // writePolicy fills the directory of the shared gateway's policy. Merchants of tier starter
@@ -90,8 +88,10 @@ func TestTransferPolicies(t *testing.T) {
 	}
 }
 
-// checkBlocked spells two destinations that a rule refuses in every way that the provider takes, and pays to none.
+// checkBlocked spells two destinations that are on a list in every way that the provider takes, and pays to none, until they are taken off.
 func checkBlocked(t *testing.T, s harness.Shop) {
+	s.MustRun(t, "", nil, "list", "add", "blocked_destinations", "014:2460888509", "0811742234", "--reason", "fraud", "--for", "1d")
+	harness.Await(t, harness.ReadyWithin, "the list on this replica", func() bool { return s.Ask(t, toBank.path, toBank.to("2460888509").body("")).Code == fault.PolicyDenied })
 	for r, spellings := range map[route][]string{
 		toBank:   {"2460888509", "2460 888 509", "2460-888-509", " 2460888509", "2460.888.509"},
 		toWallet: {"0811742234", "62811742234", "+62811742234", "0811-742-234", "811742234", " 0811 742 234", "(0811) 742234", "0811\u2011742\u2011234"},
@@ -106,6 +106,8 @@ func checkBlocked(t *testing.T, s harness.Shop) {
 		}
 	}
 	sends(t, s, toBank.newTransfer(), harness.NewReference(), "Success")
+	s.MustRun(t, "", nil, "list", "remove", "blocked_destinations", "bank/014/2460-888-509", "--reason", "cleared")
+	harness.Await(t, harness.ReadyWithin, "money to where it was blocked", func() bool { return s.Ask(t, toBank.path, toBank.to("2460888509").body("")).Success })
 }
 
 // checkOutflow uses up the payout limits of a day, and gets back the amounts of

@@ -243,6 +243,23 @@ type LedgerTransaction struct {
 	WrittenAt   *time.Time
 }
 
+type ListEntry struct {
+	List    string
+	Digest  []byte
+	Masked  string
+	Reason  string
+	SetBy   string
+	SetAt   time.Time
+	EndsAt  *time.Time
+	Removed bool
+	Version int64
+}
+
+type ListHead struct {
+	ID      int64
+	Version int64
+}
+
 type Mail struct {
 	MailID     uuid.UUID
 	MerchantID string
