@@ -21,10 +21,9 @@ import (
 
 const (
 	// keepPolicies is how many of the newest versions are kept, of those that were refused
-	// and of the others, and besides them what is in force or waits for an operator, and
-	// the keepPast versions that were in force last.
+	// and of the others, and besides them what waits for an operator, and everything that is
+	// or ever was in force: what was decided can be explained as long as there is an audit.
 	keepPolicies = 100
-	keepPast     = 20
 	// maxFiles bounds what a version's files may unpack to, far above what people write.
 	maxFiles = 64 << 20
 )
@@ -116,7 +115,7 @@ func (s *Store) PushPolicy(ctx context.Context, audit Audit, v PolicyVersion) (k
 
 // forgetPolicies removes what is beyond the versions that are kept.
 func forgetPolicies(ctx context.Context, q *dbsqlc.Queries, now time.Time) error {
-	gone, err := q.ForgetPolicyVersions(ctx, dbsqlc.ForgetPolicyVersionsParams{Keep: keepPolicies, Past: keepPast})
+	gone, err := q.ForgetPolicyVersions(ctx, keepPolicies)
 	if err != nil {
 		return err
 	}

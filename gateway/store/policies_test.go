@@ -391,8 +391,8 @@ func TestFirstPolicyIsTheFirst(t *testing.T) {
 	}
 }
 
-// TestHundredVersionsAreKept, refused ones apart, what is in force, however old it is, and
-// what was in force last.
+// TestHundredVersionsAreKept, refused ones apart, and everything that is or ever was in force,
+// however old, also where nothing but its activation tells.
 func TestHundredVersionsAreKept(t *testing.T) {
 	t.Parallel()
 	s, url := withFirst(t)
@@ -400,6 +400,7 @@ func TestHundredVersionsAreKept(t *testing.T) {
 	for i := range were {
 		activate(t, s, push(t, s, policyOf(fmt.Sprint("past", i))).Version)
 	}
+	execute(t, url, `UPDATE policy_versions SET state = 'refused' WHERE version = '`+string(policyOf("past0").Version)+`'`)
 	fill := func(state string, from int) {
 		execute(t, url, fmt.Sprintf(`INSERT INTO policy_versions (version, number, files, author, message, forced, predecessor, pushed_at, mac, state, state_at, findings)
 			SELECT '%s' || n, n, '', 'ayu', '', '', '', now(), '', '%s', now(), '[]' FROM generate_series(%d, %d) AS n`, state, state, from, from+99))
@@ -417,18 +418,18 @@ func TestHundredVersionsAreKept(t *testing.T) {
 	}
 	fill("refused", 1000)
 	push(t, s, policyOf("one more"))
-	if got := count(); got[store.PolicyRefused] != 100 || got[store.PolicyPast] != were || got[store.PolicyActive] != 1 || got[store.PolicyPushed] != 1 {
+	if got := count(); got[store.PolicyRefused] != 101 || got[store.PolicyPast] != were-1 || got[store.PolicyActive] != 1 || got[store.PolicyPushed] != 1 {
 		t.Errorf("after a hundred refusals: %v", got)
 	}
 	fill("pushed", 2000)
 	push(t, s, policyOf("and another"))
-	if got := count(); got[store.PolicyRefused] != 100 || got[store.PolicyPast] != 20 || got[store.PolicyActive] != 1 || got[store.PolicyPushed] != 100 {
+	if got := count(); got[store.PolicyRefused] != 101 || got[store.PolicyPast] != were-1 || got[store.PolicyActive] != 1 || got[store.PolicyPushed] != 100 {
 		t.Errorf("after a hundred pushes: %v", got)
 	}
 	for i := range were {
-		_, err := s.PolicyVersion(t.Context(), policyOf(fmt.Sprint("past", i)).Version)
-		if kept := err == nil; kept != (i > 0) { // the last is in force
-			t.Errorf("version %d of those that were in force is kept: %v", i, kept)
+		was := policyOf(fmt.Sprint("past", i))
+		if kept, err := s.PolicyVersion(t.Context(), was.Version); err != nil || kept.Source.Version() != was.Version {
+			t.Errorf("version %d of those that were in force: %+v, %v", i, kept, err)
 		}
 	}
 }

@@ -160,23 +160,16 @@ func (q *Queries) ForgetPolicyAnswers(ctx context.Context, before time.Time) err
 const forgetPolicyVersions = `-- name: ForgetPolicyVersions :many
 DELETE FROM policy_versions AS v
 WHERE (SELECT count(*) FROM policy_versions AS n WHERE n.number > v.number AND (n.state = 'refused') = (v.state = 'refused')) >= $1::INT8
-    AND v.state NOT IN ('active', 'waiting')
-    AND v.version NOT IN (
-        SELECT p.version FROM policy_versions AS p WHERE p.state = 'past' ORDER BY p.state_at DESC, p.number DESC LIMIT $2::INT8
-    )
+    AND v.state NOT IN ('active', 'waiting', 'past')
+    AND NOT EXISTS (SELECT 1 FROM policy_activations AS a WHERE a.version = v.version AND a.state = 'done')
     AND v.version <> coalesce((SELECT h.proposed FROM policy_head AS h WHERE h.name = 'head'), '')
 RETURNING v.version
 `
 
-type ForgetPolicyVersionsParams struct {
-	Keep int64
-	Past int64
-}
-
-// All but the newest, of those that were refused and of the others, what is in force or
-// waits for an operator, and what was in force last.
-func (q *Queries) ForgetPolicyVersions(ctx context.Context, arg ForgetPolicyVersionsParams) ([]string, error) {
-	rows, err := q.db.Query(ctx, forgetPolicyVersions, arg.Keep, arg.Past)
+// All but the newest, of those that were refused and of the others, what waits for an
+// operator, and everything that is or ever was in force.
+func (q *Queries) ForgetPolicyVersions(ctx context.Context, keep int64) ([]string, error) {
+	rows, err := q.db.Query(ctx, forgetPolicyVersions, keep)
 	if err != nil {
 		return nil, err
 	}

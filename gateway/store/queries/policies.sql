@@ -55,14 +55,12 @@ RETURNING number;
 DELETE FROM policy_versions WHERE version = @version AND state = 'refused';
 
 -- name: ForgetPolicyVersions :many
--- All but the newest, of those that were refused and of the others, what is in force or
--- waits for an operator, and what was in force last.
+-- All but the newest, of those that were refused and of the others, what waits for an
+-- operator, and everything that is or ever was in force.
 DELETE FROM policy_versions AS v
 WHERE (SELECT count(*) FROM policy_versions AS n WHERE n.number > v.number AND (n.state = 'refused') = (v.state = 'refused')) >= @keep::INT8
-    AND v.state NOT IN ('active', 'waiting')
-    AND v.version NOT IN (
-        SELECT p.version FROM policy_versions AS p WHERE p.state = 'past' ORDER BY p.state_at DESC, p.number DESC LIMIT @past::INT8
-    )
+    AND v.state NOT IN ('active', 'waiting', 'past')
+    AND NOT EXISTS (SELECT 1 FROM policy_activations AS a WHERE a.version = v.version AND a.state = 'done')
     AND v.version <> coalesce((SELECT h.proposed FROM policy_head AS h WHERE h.name = 'head'), '')
 RETURNING v.version;
 
