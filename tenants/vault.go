@@ -285,6 +285,7 @@ const (
 	columnNameKey        = "installation.name_key" // no merchant's
 	columnPolicy         = "policy.mac"            // likewise
 	columnDecisions      = "decision_log.inputs"   // likewise
+	columnAudit          = "audit.mac"             // likewise
 	columnRequests       = "request_log.calls"
 	columnTOTP           = "person.totp" // a person's, whose id stands for a merchant's
 )
@@ -476,3 +477,34 @@ func (v *Vault) ResealPolicy(mac []byte) ([]byte, bool, error) {
 	again, err := v.reseal(mac, AD{Column: columnPolicy})
 	return again, err == nil, err
 }
+
+// SealAudit makes the MAC of what a digest is of: an entry of the audit, a link of its
+// chain, or where that ends. It is made within the act's transaction, so the keyset's source
+// is not asked: a key on its way out makes MACs until Run knows of the next one. It is nil
+// where none can be made.
+func (v *Vault) SealAudit(digest []byte) []byte {
+	mac, err := v.keys.Load().aead.Encrypt(digest, AD{Column: columnAudit}.bytes())
+	if err != nil {
+		return nil
+	}
+	return mac
+}
+
+// ErrKeyGone says that a MAC was made with a key that is not in the keyset.
+var ErrKeyGone = errors.New("tenants: the key is not in the keyset")
+
+// VerifyAudit returns nil for the MAC that SealAudit made of the digest, ErrKeyGone where
+// nobody can tell any more, and else ErrSealed.
+func (v *Vault) VerifyAudit(mac, digest []byte) error {
+	sealed, err := v.Open(mac, AD{Column: columnAudit})
+	switch number := SealedBy(mac); {
+	case err != nil && number != 0 && !v.keys.Load().opens[number]:
+		return ErrKeyGone
+	case err == nil && !bytes.Equal(sealed, digest):
+		return ErrSealed
+	}
+	return err
+}
+
+// OutdatedAudit tells whether another key than the primary has made a MAC.
+func (v *Vault) OutdatedAudit(mac []byte) bool { return v.outdated(mac) }

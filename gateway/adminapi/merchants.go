@@ -3,7 +3,6 @@ package adminapi
 import (
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -86,17 +85,6 @@ type LabelChange struct {
 	Reason   string             `json:"reason,omitempty"`
 }
 
-// AuditFilter says which entries of an audit to list. Everything but the merchant may be left out.
-type AuditFilter struct {
-	Merchant string    `path:"merchant" arg:"" help:"The merchant's id, or platform."`
-	Since    time.Time `query:"since" placeholder:"TIME" help:"Only from this time on, such as 2026-01-02T03:04:05Z."`
-	Until    time.Time `query:"until" placeholder:"TIME" help:"Only before this time."`
-	Operator string    `query:"operator" placeholder:"NAME" help:"Only what this one did."`
-	Action   string    `query:"action" placeholder:"ACTION" help:"Only what begins so, such as key. or merchant.suspend."`
-	After    string    `query:"after" kong:"-"` // the last entry of the page before, whose time is Until
-	Limit    int       `query:"limit" default:"200" help:"At most so many (${default}); all from --since on with 0."`
-}
-
 // The acts on merchants. A change is answered with the merchant as it now is.
 var (
 	CreateMerchant  = Endpoint[NewMerchant, CreatedMerchant]{Act{Route: "POST /admin/merchants", Takes: Administer, Text: "Make a merchant with a live and a test key."}}
@@ -106,7 +94,4 @@ var (
 	ResumeMerchant  = Endpoint[StatusChange, Merchant]{Act{Route: "POST /admin/merchants/{merchant}/resume", Takes: Administer, Text: "End a suspension."}}
 	SetTier         = Endpoint[TierChange, Merchant]{Act{Route: "POST /admin/merchants/{merchant}/tier", Takes: ChangePolicy, Text: "Move a merchant to another tier."}}
 	SetLabels       = Endpoint[LabelChange, Merchant]{Act{Route: "POST /admin/merchants/{merchant}/labels", Takes: ChangePolicy, Text: "Change a merchant's labels."}}
-	ListAudit       = Endpoint[AuditFilter, []store.Audit]{Act{
-		Route: "GET /admin/merchants/{merchant}/audit", Takes: Read, Platform: true, Text: "List the changes that were made to a merchant, the newest first.",
-	}}
 )

@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/approval"
+	"github.com/seed-f006e74d/gerbang/gateway/audit"
 	"github.com/seed-f006e74d/gerbang/gateway/cache"
 	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
@@ -70,6 +71,7 @@ type App struct {
 	files      *approval.Files
 	approvals  *approval.Approvals
 	publisher  *rollout.Publisher
+	audits     *audit.Keeper
 	edge       *edge.Edge
 	console    *console.Console
 	uses       *tenants.KeyUses
@@ -127,7 +129,7 @@ const databaseWait = time.Minute
 // awaitStore opens the store once its database answers.
 func (a *App) awaitStore(ctx context.Context) (err error) {
 	a.store, err = backoff.Retry(ctx, func() (*store.Store, error) {
-		s, err := store.Open(ctx, a.config.DatabaseURL, store.Options{MaxConns: a.config.DatabaseConns, OwnCommits: a.config.OwnCommits})
+		s, err := store.Open(ctx, a.config.DatabaseURL, store.Options{MaxConns: a.config.DatabaseConns, OwnCommits: a.config.OwnCommits, Seal: a.vault.SealAudit})
 		if err != nil && !store.Unreachable(err) {
 			return nil, backoff.Permanent(err)
 		}
@@ -219,6 +221,8 @@ func (a *App) wire(ctx context.Context) error {
 	a.poller = lifecycle.NewPoller(a.store, a.lifecycle, a.leases(pollQueue, replica), a.log)
 	a.reader = reconcile.NewReader(a.store, a.reconciler.Read, a.leases("statements", replica), a.log)
 	a.wireSignIn(vault, mailed)
+	a.audits = audit.New(a.store, vault, a.config.AuditSink.sink(), queue.NewLeases(a.store, "audit", replica, 1, a.clock.Now), a.clock.Now, a.log)
+	a.metrics.WatchAudit(a.audits.Figures)
 	if err := a.wireDispatcher(vault, replica); err != nil {
 		return err
 	}
@@ -332,7 +336,7 @@ func (a *App) Run(ctx context.Context) error {
 		work = append(work, a.outbox.Run)
 	}
 	group.Go(func() error { return a.recovery.WhileOpen(during.work, work) })
-	for _, run := range []func(context.Context) error{a.directory.Run, a.lists.Run, a.vault.Run, a.clock.Run, a.decisionWriter().Run, a.requestWriter().Run, a.attendant().Run, a.recovery.Run, a.follower.Run, a.follower.Beat, a.approvals.Run, a.uses.Run, a.SignIn.Run, a.pages.Run, a.runSandbox, a.forgetSessions, a.measure, a.probe, a.shareRates, a.watchPolicyDir} {
+	for _, run := range []func(context.Context) error{a.directory.Run, a.lists.Run, a.vault.Run, a.clock.Run, a.decisionWriter().Run, a.requestWriter().Run, a.attendant().Run, a.recovery.Run, a.follower.Run, a.follower.Beat, a.approvals.Run, a.uses.Run, a.SignIn.Run, a.audits.Run, a.pages.Run, a.runSandbox, a.forgetSessions, a.measure, a.probe, a.shareRates, a.watchPolicyDir} {
 		group.Go(func() error { return run(during.rest) })
 	}
 	if ip := a.operators.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() {

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/audit"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
@@ -63,7 +64,7 @@ func Check(ctx context.Context, path string, getenv func(string) string, log *sl
 	}
 	c := &checking{config: config, log: log}
 	c.tell("configuration", Good, "%s", path)
-	for _, judge := range []func(context.Context){c.files, c.keyset, c.database, c.listeners, c.urls, c.policy, c.plugins, c.mails, c.provider, c.traces} {
+	for _, judge := range []func(context.Context){c.files, c.keyset, c.database, c.listeners, c.urls, c.policy, c.plugins, c.mails, c.provider, c.traces, c.auditSink} {
 		within, cancel := context.WithTimeout(ctx, checkWithin*time.Duration(1+len(config.Plugins)))
 		judge(within)
 		cancel()
@@ -283,6 +284,19 @@ func (c *checking) provider(ctx context.Context) {
 func (c *checking) traces(ctx context.Context) {
 	if u, err := url.Parse(c.config.Traces.URL); err == nil && u.Host != "" {
 		c.reach(ctx, "traces", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])))
+	}
+}
+
+func (c *checking) auditSink(ctx context.Context) {
+	switch sink := c.config.AuditSink; {
+	case sink.File != "":
+		c.judge("audit_sink", writable(filepath.Dir(sink.File)), "%s", sink.File)
+	case sink.Syslog != "":
+		if err := audit.NewSyslog(sink.Syslog).Send(ctx, nil); err != nil {
+			c.tell("audit_sink", Warning, "%v", err)
+			return
+		}
+		c.tell("audit_sink", Good, "%s answers", sink.Syslog)
 	}
 }
 

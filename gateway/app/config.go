@@ -21,6 +21,7 @@ import (
 	"github.com/knadh/koanf/providers/file"
 	"github.com/knadh/koanf/v2"
 
+	"github.com/seed-f006e74d/gerbang/gateway/audit"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/sandbox"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -86,6 +87,8 @@ type Config struct {
 
 	Traces TracesConfig `koanf:"traces"` // none: nothing is traced
 
+	AuditSink AuditSinkConfig `koanf:"audit_sink"` // none: the audit is in the database alone
+
 	StopWait time.Duration `koanf:"stop_wait"` // how long a gateway that stops serves while it says that it is not ready
 
 	ApprovalAbove int64 `koanf:"approval_above"` // whole rupiah that one operator may claim of a merchant alone in 24 hours
@@ -140,6 +143,36 @@ func (t *TracesConfig) check() error {
 	}
 	if !(t.Share >= 0 && t.Share <= 1) { // nor is it no number
 		return fmt.Errorf("traces.share: %v must be from 0, for none, to 1, for all", t.Share)
+	}
+	return nil
+}
+
+// AuditSinkConfig is where each entry of the audit is sent: one of the two.
+type AuditSinkConfig struct {
+	File   string `koanf:"file"`   // each replica has one: all together have all entries
+	Syslog string `koanf:"syslog"` // tls://host:6514, tcp://host:port or unix:///dev/log
+}
+
+// sink is what they are sent to, nil for none.
+func (s AuditSinkConfig) sink() audit.Sink {
+	switch {
+	case s.File != "":
+		return audit.File(s.File)
+	case s.Syslog != "":
+		return audit.NewSyslog(s.Syslog)
+	}
+	return nil
+}
+
+func (s AuditSinkConfig) check() error {
+	if s.File != "" && s.Syslog != "" {
+		return errors.New("audit_sink: file and syslog: only one can be given")
+	}
+	if s.Syslog == "" {
+		return nil
+	}
+	if _, err := audit.SyslogAddress(s.Syslog); err != nil {
+		return fmt.Errorf("audit_sink: syslog: %w", err)
 	}
 	return nil
 }
@@ -271,7 +304,7 @@ func overrides(getenv func(string) string) []string {
 
 func (c *Config) resolve(dir string) {
 	c.SandboxDir = cmp.Or(c.SandboxDir, "sandbox")
-	for _, p := range []*string{&c.DatabaseURLFile, &c.KeysetFile, &c.FirstPolicyDir, &c.PluginsDir, &c.SandboxDir} {
+	for _, p := range []*string{&c.DatabaseURLFile, &c.KeysetFile, &c.FirstPolicyDir, &c.PluginsDir, &c.SandboxDir, &c.AuditSink.File} {
 		*p = within(dir, *p)
 	}
 	if scheme, path, ok := strings.Cut(c.KeysetURI, ":"); ok {
@@ -317,6 +350,9 @@ func (c *Config) check() error {
 		if *one.url != "" && !forSessions(*one.url) {
 			fault("%s: must be an https URL: passwords and sessions travel there. http is for this machine alone", one.key)
 		}
+	}
+	if err := c.AuditSink.check(); err != nil {
+		fault("%w", err)
 	}
 	if err := c.Traces.check(); err != nil {
 		fault("%w", err)

@@ -27,7 +27,7 @@ func (a *App) wireConsole(vault *tenants.Vault, zone *time.Location) error {
 			Probe:     func(ctx context.Context) (string, error) { return a.store.Probe(ctx, a.replica, a.clock.Now()) },
 			Decisions: a.explaining(), Decided: a.decidedOf, Traffic: a.traffic,
 			Policies: a.store, Publisher: a.publisher, Following: a.follower, Replica: a.replica,
-			Stopping: a.stopping.Load, Recovery: a.store, Recovering: a.recovery.Begun, Said: a.absences.Said,
+			Stopping: a.stopping.Load, Recovery: a.store, Audit: a.audits, Recovering: a.recovery.Begun, Said: a.absences.Said,
 			Approvals: a.approvals, Clock: a.clock, Directory: a.directory, Vault: vault, Plugins: a.host, Catalog: a.operations, Metrics: a.metrics, Now: a.clock.Now, Log: a.log,
 		})
 	return err

@@ -25,7 +25,7 @@ type Invited struct {
 // RemovePerson forgets somebody on the database of a configuration, so that they can be
 // invited anew: it is the way back for who has lost phone and recovery codes.
 func RemovePerson(ctx context.Context, c Config, email string) error {
-	s, err := store.Open(ctx, c.DatabaseURL, store.Options{MaxConns: 2})
+	s, _, err := openSealed(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -46,15 +46,19 @@ func RemovePerson(ctx context.Context, c Config, email string) error {
 // configuration, whether or not a gateway runs there: who has both may do anything, and this
 // is how the first one comes in. It mails nothing.
 func openSignIn(ctx context.Context, c Config) (in *signin.SignIn, done func(), err error) {
-	s, err := store.Open(ctx, c.DatabaseURL, store.Options{MaxConns: 2})
+	s, vault, err := openSealed(ctx, c)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() {
-		if err != nil {
-			s.Close()
-		}
-	}()
+	in = signin.New(signin.Dependencies{
+		Store: s, Vault: vault, Failures: limit.NewFailures(), Asks: limit.NewFailures(), Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Links: signin.Links{Merchants: c.MerchantsConsoleURL, Operators: c.OperatorsConsoleURL},
+	})
+	return in, s.Close, nil
+}
+
+// openSealed opens the database of a configuration, with the keyset that belongs to it.
+func openSealed(ctx context.Context, c Config) (*store.Store, *tenants.Vault, error) {
 	source, err := c.keyset()
 	if err != nil {
 		return nil, nil, err
@@ -63,14 +67,15 @@ func openSignIn(ctx context.Context, c Config) (in *signin.SignIn, done func(), 
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err = readNameKey(ctx, s, vault, time.Now()); err != nil { // it is this database's keyset
+	s, err := store.Open(ctx, c.DatabaseURL, store.Options{MaxConns: 2, Seal: vault.SealAudit})
+	if err != nil {
 		return nil, nil, err
 	}
-	in = signin.New(signin.Dependencies{
-		Store: s, Vault: vault, Failures: limit.NewFailures(), Asks: limit.NewFailures(), Now: time.Now, Log: slog.New(slog.DiscardHandler),
-		Links: signin.Links{Merchants: c.MerchantsConsoleURL, Operators: c.OperatorsConsoleURL},
-	})
-	return in, s.Close, nil
+	if _, err = readNameKey(ctx, s, vault, time.Now()); err != nil { // it is this database's keyset
+		s.Close()
+		return nil, nil, err
+	}
+	return s, vault, nil
 }
 
 // Invite makes an invitation to a merchant, or to the platform, on the database and the

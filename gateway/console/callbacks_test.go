@@ -281,7 +281,7 @@ func TestAReceiverIsChallenged(t *testing.T) {
 			t.Errorf("%s: %+v, %v", receiver, found, err)
 		}
 	}
-	entries, err := adminapi.ListAudit.Call(t.Context(), w, adminapi.AuditFilter{Merchant: merchant, Action: adminapi.ActionVerified})
+	entries, err := adminapi.ListAudit.Call(t.Context(), w, adminapi.AuditFilter{Merchant: merchant, AuditSelection: adminapi.AuditSelection{Action: adminapi.ActionVerified}})
 	if err != nil || len(entries) != 1 || entries[0].Detail != "by https://shop.example.com/cb, mode test" {
 		t.Errorf("the audit has %+v, %v", entries, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/approval"
+	"github.com/seed-f006e74d/gerbang/gateway/audit"
 	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
@@ -41,6 +42,7 @@ type Merchants interface {
 	SetLimits(ctx context.Context, audit store.Audit, id tenants.MerchantID, limits []tenants.Limit) error
 	RemoveLimit(ctx context.Context, audit store.Audit, id tenants.MerchantID, name string) error
 	AuditOf(ctx context.Context, r store.AuditRange) ([]store.Audit, error)
+	AuditLinks(ctx context.Context, span store.AuditSpan) ([]store.AuditLink, error)
 	NoteAudit(ctx context.Context, audit store.Audit, id tenants.MerchantID) error
 }
 
@@ -150,6 +152,11 @@ type Recovery interface {
 	EndRecovery(ctx context.Context, audit store.Audit) error
 }
 
+// Audit verifies the chain over all audit entries.
+type Audit interface {
+	Verify(ctx context.Context, exported *audit.Anchor) (store.AuditReport, error)
+}
+
 // Policies reads policy versions, what is in force, and which replicas run. A version or
 // an activation that is not there is store.ErrNotFound.
 type Policies interface {
@@ -246,6 +253,7 @@ type Dependencies struct {
 	Challenge  func(ctx context.Context, owner movement.Owner, receiver string, body []byte) (callback.Challenge, error)
 	Requests   Requests
 	Ledger     Ledger
+	Audit      Audit
 	Statements Statements
 	Database   Database
 

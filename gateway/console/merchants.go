@@ -231,27 +231,6 @@ func (c *Console) changed(x *call, id tenants.MerchantID, err error) (adminapi.M
 	return c.showMerchant(x, adminapi.MerchantID{})
 }
 
-func (c *Console) listAudit(x *call, wanted adminapi.AuditFilter) ([]store.Audit, error) {
-	if _, err := c.account(x); err != nil {
-		return nil, err
-	}
-	after, err := afterOf(wanted.After, wanted.Until)
-	if err != nil {
-		return nil, err
-	}
-	r := store.AuditRange{
-		MerchantID: x.merchant(), Since: wanted.Since, Until: or(wanted.Until, x.now.Add(ahead)), After: after,
-		Operator: wanted.Operator, Action: wanted.Action, Most: cmp.Or(wanted.Limit, defaultPage),
-	}
-	for name, text := range map[string]string{"operator": r.Operator, "action": r.Action} {
-		if !plain(text, 0, maxName) {
-			return nil, fault.Invalid(name, "must have at most 200 characters, without control characters")
-		}
-	}
-	entries, err := c.deps.Merchants.AuditOf(x.request.Context(), r)
-	return append([]store.Audit{}, entries...), err
-}
-
 func (x *call) merchant() tenants.MerchantID {
 	return tenants.MerchantID(x.request.PathValue("merchant"))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/seed-f006e74d/gerbang/gateway/audit"
 	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
@@ -154,6 +155,41 @@ func (m *Metrics) WatchRequests(dropped func() int64) {
 	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "gerbang_requests_dropped_total", Help: "Merchants' calls that were not kept in the log of requests.",
 	}, func() float64 { return float64(dropped()) }))
+}
+
+// WatchAudit shows how the chain over the audit is, as far as this replica knows.
+func (m *Metrics) WatchAudit(figures func() audit.Figures) { m.registry.MustRegister(auditCollector(figures)) }
+
+type auditCollector func() audit.Figures
+
+var (
+	auditSequence = prometheus.NewDesc("gerbang_audit_sequence", "The number of the last link in the chain over the audit.", nil, nil)
+	auditSealed   = prometheus.NewDesc("gerbang_audit_sealed_timestamp_seconds", "When each entry of the audit had its link last.", nil, nil)
+	auditSent     = prometheus.NewDesc("gerbang_audit_sent_timestamp_seconds", "When the audit's sink had all links last.", nil, nil)
+	auditVerified = prometheus.NewDesc("gerbang_audit_verified_timestamp_seconds", "When this replica verified the audit last.", nil, nil)
+	auditBreaks   = prometheus.NewDesc("gerbang_audit_breaks", "What this replica's last verification of the audit found broken; 100 stands for more.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (auditCollector) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{auditSequence, auditSealed, auditSent, auditVerified, auditBreaks} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector. What this replica does not know is not there.
+func (c auditCollector) Collect(to chan<- prometheus.Metric) {
+	f := c()
+	gauge := func(d *prometheus.Desc, value float64, known time.Time) {
+		if !known.IsZero() {
+			to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value)
+		}
+	}
+	gauge(auditSequence, float64(f.Sequence), f.SealedAt)
+	gauge(auditSealed, float64(f.SealedAt.Unix()), f.SealedAt)
+	gauge(auditSent, float64(f.SentAt.Unix()), f.SentAt)
+	gauge(auditVerified, float64(f.Verified.Unix()), f.Verified)
+	gauge(auditBreaks, float64(f.Breaks), f.Verified)
 }
 
 // WatchTraces shows what becomes of traces.

@@ -127,7 +127,7 @@ func TestStatementLinesAreListedAndAssigned(t *testing.T) {
 		t.Errorf("%+v, %v; the engine was asked %+v", made, err, assignments)
 	}
 	// The entry is of the commit that assigns, and this engine's has assigned nothing.
-	entries, err := adminapi.ListAudit.Call(ctx, w, adminapi.AuditFilter{Merchant: merchant, Action: "statement.assign"})
+	entries, err := adminapi.ListAudit.Call(ctx, w, adminapi.AuditFilter{Merchant: merchant, AuditSelection: adminapi.AuditSelection{Action: "statement.assign"}})
 	if err != nil || len(entries) != 0 {
 		t.Errorf("audit %+v, %v", entries, err)
 	}

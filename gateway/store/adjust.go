@@ -127,7 +127,7 @@ func (s *Store) adjustSeen(ctx context.Context, audit Audit, a Adjustment, limit
 // adjust writes an adjustment as it stands from now on, with its audit entry, and its
 // posting unless it waits or is rejected.
 func (s *Store) adjust(ctx context.Context, head parts, audit Audit, a Adjustment, aloneBefore int64) error {
-	w := auditing(ctx, audit, a.Owner)
+	w := s.auditing(ctx, audit, a.Owner)
 	w.aloneBefore = aloneBefore
 	w.id, w.reference, w.amount, w.reason, w.to = a.ID, a.Reference, a.Amount, a.Reason, string(a.State)
 	head |= writeAudit

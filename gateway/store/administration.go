@@ -5,30 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/cockroachdb/cockroach-go/v2/crdb"
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
-
-// Audit is who did what to a merchant, and from where. Every method of administration
-// writes it in the transaction of the change itself.
-type Audit struct {
-	Operator string    `json:"operator"`
-	Action   string    `json:"action"`           // such as merchant.suspend
-	Detail   string    `json:"detail,omitempty"` // for people; no secrets
-	At       time.Time `json:"at"`
-	// ID, From and Times are of entries that are read: what is written comes from where its
-	// context says, once.
-	ID    uuid.UUID      `json:"id"`
-	From  tenants.Origin `json:"from,omitempty"`
-	Times int64          `json:"times"` // it stands for so many, the last of which was at that time
-}
 
 // CreateMerchant stores a new merchant with its first keys and the callback
 // secrets of both modes.
@@ -229,36 +213,6 @@ func (s *Store) Merchants(ctx context.Context, after tenants.MerchantID, most in
 	return merchants, nil
 }
 
-// AuditRange names entries of a merchant's audit: those from Since on and before Until (now
-// unless given), and of those at Until the ones before the entry After. An operator and the
-// beginning of an action narrow it.
-type AuditRange struct {
-	MerchantID       tenants.MerchantID
-	Since, Until     time.Time
-	After            uuid.UUID
-	Operator, Action string
-	Most             int
-}
-
-// AuditOf lists what was done to a merchant, the newest first.
-func (s *Store) AuditOf(ctx context.Context, r AuditRange) ([]Audit, error) {
-	if r.Until.IsZero() {
-		r.Until = forever
-	}
-	rows, err := s.queries.AuditOf(ctx, dbsqlc.AuditOfParams{
-		MerchantID: string(r.MerchantID), Since: micro(r.Since), Until: micro(r.Until), After: r.After, Operator: r.Operator, Action: r.Action,
-		Most: int32(r.Most), //nolint:gosec // a page
-	})
-	if err != nil {
-		return nil, fmt.Errorf("store: audit: %w", err)
-	}
-	entries := make([]Audit, len(rows))
-	for i, row := range rows {
-		entries[i] = Audit{ID: row.AuditID, Operator: row.Operator, Action: row.Action, Detail: row.Detail, At: row.At.UTC(), From: tenants.Origin(row.Origin), Times: row.Times}
-	}
-	return entries, nil
-}
-
 // administer runs a change of an account, writes its audit entry and raises
 // the account's version, all in one transaction.
 func (s *Store) administer(ctx context.Context, what string, audit Audit, id tenants.MerchantID, change func(*dbsqlc.Queries) error) error {
@@ -272,7 +226,7 @@ func (s *Store) administerTx(ctx context.Context, what string, audit Audit, id t
 		// Without its time no replica would learn of the change.
 		return fmt.Errorf("store: %s: an audit entry needs an operator, an action and a time", what)
 	}
-	entry := auditing(ctx, audit, movement.Owner{MerchantID: string(id)})
+	entry := s.auditing(ctx, audit, movement.Owner{MerchantID: string(id)})
 	err := s.within(ctx, serializable, func(tx pgx.Tx) error {
 		q := dbsqlc.New(tx)
 		if err := keepRecord(ctx, q, id, audit.At); err != nil {
@@ -297,27 +251,6 @@ func (s *Store) administerTx(ctx context.Context, what string, audit Audit, id t
 		return fmt.Errorf("store: %s: %w", what, notFound(err))
 	}
 	return nil
-}
-
-// auditing is what an audit entry about an owner writes.
-func auditing(ctx context.Context, audit Audit, owner movement.Owner) *write {
-	return &write{
-		owner: owner, now: micro(audit.At), audit: uuid.New(),
-		operator: audit.Operator, action: audit.Action, detail: audit.Detail, origin: tenants.OriginOf(ctx),
-	}
-}
-
-// audited writes an audit entry in a transaction.
-func audited(ctx context.Context, tx pgx.Tx, w *write) error {
-	var id uuid.UUID
-	return only(ctx, tx, ofOwner|writeAudit, w, &id)
-}
-
-// wasAudited reads an ambiguous administration back: its audit entry is there only
-// if everything is.
-func (s *Store) wasAudited(ctx context.Context, entry uuid.UUID) bool {
-	n, err := readBack(ctx, func(ctx context.Context) (int64, error) { return s.queries.AuditEntries(ctx, entry) })
-	return err == nil && n == 1
 }
 
 func insertKey(ctx context.Context, q *dbsqlc.Queries, key tenants.Key) error {

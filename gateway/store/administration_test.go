@@ -34,7 +34,7 @@ func audits(tb testing.TB, s *store.Store, id tenants.MerchantID) []store.Audit 
 		if list[i].From != tenants.Itself || list[i].Times != 1 {
 			tb.Errorf("%+v", list[i])
 		}
-		list[i].ID, list[i].From, list[i].Times = uuid.Nil, "", 0
+		list[i].ID, list[i].Merchant, list[i].From, list[i].Times = uuid.Nil, "", "", 0
 	}
 	return list
 }

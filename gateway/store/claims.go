@@ -34,7 +34,7 @@ func (s *Store) Claim(ctx context.Context, c movement.Claim) (movement.Claim, er
 			return nil
 		case err == nil && before.Operator != c.Operator && before.Amount == c.Amount:
 			stands, stands.ConfirmedBy, stands.ConfirmedAt = before, c.Operator, c.At
-			return confirmClaim(ctx, tx, c)
+			return s.confirmClaim(ctx, tx, c)
 		}
 		stands = c
 		stands.AloneUpTo = 0
@@ -44,7 +44,7 @@ func (s *Store) Claim(ctx context.Context, c movement.Claim) (movement.Claim, er
 		if err := writeClaim(ctx, tx, roomForAny, stands, 0); err != nil {
 			return err
 		}
-		return auditClaim(ctx, tx, c, "claim.propose")
+		return s.auditClaim(ctx, tx, c, "claim.propose")
 	})
 	return stands, wrap("claim", err)
 }
@@ -73,18 +73,18 @@ func writeClaim(ctx context.Context, tx pgx.Tx, room parts, c movement.Claim, al
 	}, &subject))
 }
 
-func confirmClaim(ctx context.Context, tx pgx.Tx, c movement.Claim) error {
+func (s *Store) confirmClaim(ctx context.Context, tx pgx.Tx, c movement.Claim) error {
 	err := found(dbsqlc.New(tx).ConfirmClaim(ctx, dbsqlc.ConfirmClaimParams{
 		MerchantID: c.Owner.MerchantID, Mode: c.Owner.Mode, Subject: c.Subject, Operator: c.Operator, At: micro(c.At), Amount: int64(c.Amount),
 	}))
 	if err != nil {
 		return err
 	}
-	return auditClaim(ctx, tx, c, "claim.confirm")
+	return s.auditClaim(ctx, tx, c, "claim.confirm")
 }
 
-func auditClaim(ctx context.Context, tx pgx.Tx, c movement.Claim, action string) error {
-	return audited(ctx, tx, auditing(ctx, Audit{
+func (s *Store) auditClaim(ctx context.Context, tx pgx.Tx, c movement.Claim, action string) error {
+	return audited(ctx, tx, s.auditing(ctx, Audit{
 		Operator: c.Operator, Action: action, At: c.At, Detail: fmt.Sprintf("%s of %s, mode %s: %s", c.Subject, c.Amount.Format(), c.Owner.Mode, c.Reason),
 	}, c.Owner))
 }

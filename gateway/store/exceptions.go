@@ -89,7 +89,7 @@ func (s *Store) OpenExceptions(ctx context.Context, most int) ([]movement.Except
 // ResolveException takes an exception off the list, with who did it and why, and writes
 // the audit. It is ErrNotFound when no such exception is open.
 func (s *Store) ResolveException(ctx context.Context, now time.Time, a movement.Exception, operator, resolution string) error {
-	w := auditing(ctx, Audit{
+	w := s.auditing(ctx, Audit{
 		Operator: operator, Action: "exception.resolve", At: now,
 		Detail: fmt.Sprintf("%s of %s, mode %s: %s", a.Reason, a.Subject, a.Owner.Mode, resolution),
 	}, a.Owner)

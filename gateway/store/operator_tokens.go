@@ -94,7 +94,7 @@ func (s *Store) EndOperatorTokens(ctx context.Context, audit Audit, ended []Ende
 			if err := endOperatorToken(ctx, q, t.OperatorToken, t.Was); err != nil {
 				return err
 			}
-			if err := uninvite(ctx, tx, audit, everywhere, "", t.Name); err != nil {
+			if err := s.uninvite(ctx, tx, audit, everywhere, "", t.Name); err != nil {
 				return err
 			}
 		}

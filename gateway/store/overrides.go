@@ -43,7 +43,7 @@ func (s *Store) Override(ctx context.Context, m movement.Movement, d movement.Ov
 		case none, d.Replaces(before):
 			stands = d
 			stands.Supersedes, stands.AloneUpTo = time.Time{}, 0
-			return putOverride(ctx, tx, m, d, review)
+			return s.putOverride(ctx, tx, m, d, review)
 		case before.Outcome != d.Outcome:
 			stands = before
 			return movement.ErrOverridden
@@ -53,7 +53,7 @@ func (s *Store) Override(ctx context.Context, m movement.Movement, d movement.Ov
 		}
 		stands = before
 		stands.ConfirmedBy, stands.ConfirmedReason, stands.ConfirmedAt = d.Operator, d.Reason, d.At
-		return confirmOverride(ctx, tx, m, stands)
+		return s.confirmOverride(ctx, tx, m, stands)
 	})
 	if err != nil && !errors.Is(err, movement.ErrOverridden) {
 		return movement.Override{}, fmt.Errorf("store: override: %w", err)
@@ -61,7 +61,7 @@ func (s *Store) Override(ctx context.Context, m movement.Movement, d movement.Ov
 	return stands, err
 }
 
-func putOverride(ctx context.Context, tx pgx.Tx, m movement.Movement, d movement.Override, review movement.Exception) error {
+func (s *Store) putOverride(ctx context.Context, tx pgx.Tx, m movement.Movement, d movement.Override, review movement.Exception) error {
 	rows, err := dbsqlc.New(tx).PutOverride(ctx, dbsqlc.PutOverrideParams{
 		MovementID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), //nolint:gosec // a small count
 		Operator: d.Operator, Outcome: string(d.Outcome), Reason: d.Reason, At: d.At, Alone: d.Alone,
@@ -70,7 +70,7 @@ func putOverride(ctx context.Context, tx pgx.Tx, m movement.Movement, d movement
 		return err
 	}
 	if !d.Alone {
-		return auditOverride(ctx, tx, m, d.Operator, "movement.propose", d.Outcome, d.Reason, d.At)
+		return s.auditOverride(ctx, tx, m, d.Operator, "movement.propose", d.Outcome, d.Reason, d.At)
 	}
 	if err := pollDecided(ctx, tx, d); err != nil {
 		return err
@@ -78,10 +78,10 @@ func putOverride(ctx context.Context, tx pgx.Tx, m movement.Movement, d movement
 	if _, err := except(ctx, tx, oneException, review); err != nil {
 		return err
 	}
-	return auditOverride(ctx, tx, m, d.Operator, "movement.decide_alone", d.Outcome, d.Reason, d.At)
+	return s.auditOverride(ctx, tx, m, d.Operator, "movement.decide_alone", d.Outcome, d.Reason, d.At)
 }
 
-func confirmOverride(ctx context.Context, tx pgx.Tx, m movement.Movement, d movement.Override) error {
+func (s *Store) confirmOverride(ctx context.Context, tx pgx.Tx, m movement.Movement, d movement.Override) error {
 	rows, err := dbsqlc.New(tx).ConfirmOverride(ctx, dbsqlc.ConfirmOverrideParams{
 		MovementID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), Outcome: string(d.Outcome), //nolint:gosec // a small count
 		Operator: d.ConfirmedBy, Reason: d.ConfirmedReason, At: d.ConfirmedAt,
@@ -92,7 +92,7 @@ func confirmOverride(ctx context.Context, tx pgx.Tx, m movement.Movement, d move
 	if err := pollDecided(ctx, tx, d); err != nil {
 		return err
 	}
-	return auditOverride(ctx, tx, m, d.ConfirmedBy, "movement.confirm", d.Outcome, d.ConfirmedReason, d.ConfirmedAt)
+	return s.auditOverride(ctx, tx, m, d.ConfirmedBy, "movement.confirm", d.Outcome, d.ConfirmedReason, d.ConfirmedAt)
 }
 
 func pollDecided(ctx context.Context, tx pgx.Tx, d movement.Override) error {
@@ -101,8 +101,8 @@ func pollDecided(ctx context.Context, tx pgx.Tx, d movement.Override) error {
 	})
 }
 
-func auditOverride(ctx context.Context, tx pgx.Tx, m movement.Movement, operator, action string, o movement.OverrideOutcome, reason string, at time.Time) error {
-	return audited(ctx, tx, auditing(ctx, Audit{
+func (s *Store) auditOverride(ctx context.Context, tx pgx.Tx, m movement.Movement, operator, action string, o movement.OverrideOutcome, reason string, at time.Time) error {
+	return audited(ctx, tx, s.auditing(ctx, Audit{
 		Operator: operator, Action: action, At: at,
 		Detail: fmt.Sprintf("%s %s, attempt %d, mode %s, is %s: %s", m.Kind, m.ID, m.Attempt, m.Owner.Mode, o, reason),
 	}, m.Owner))

@@ -51,6 +51,8 @@ type write struct {
 	origin                  tenants.Origin
 	resolution              string
 	audit                   uuid.UUID
+	times                   int64 // that the entry stands for
+	seal                    func(digest []byte) []byte
 }
 
 // drawnAmounts are the payable amounts that a collection may get, and at what place.
@@ -186,6 +188,8 @@ var parameters = map[string]parameter{
 	"action":          {"TEXT", func(w *write) any { return w.action }},
 	"origin":          {"TEXT", func(w *write) any { return string(w.origin) }},
 	"audit_id":        {"UUID", func(w *write) any { return [16]byte(w.audit) }},
+	"times":           {"INT8", func(w *write) any { return w.times }},
+	"audit_mac":       {"BYTEA", func(w *write) any { return w.auditMAC() }},
 }
 
 // someID is an id, or nil for none.

@@ -240,7 +240,7 @@ func (s *Store) own(ctx context.Context, p tenants.Person, audit Audit, change f
 			return err
 		}
 		for _, id := range places {
-			if err := audited(ctx, tx, auditing(originAt(ctx, id, places), audit, movement.Owner{MerchantID: id})); err != nil {
+			if err := audited(ctx, tx, s.auditing(originAt(ctx, id, places), audit, movement.Owner{MerchantID: id})); err != nil {
 				return err
 			}
 		}
@@ -271,8 +271,9 @@ func originAt(ctx context.Context, id string, places []string) context.Context {
 	return ctx
 }
 
-// refusals is the namespace of the ids of refused sign-ins' entries.
-var refusals = uuid.MustParse("6f0b3f0e-58a1-4c0c-9d0e-1f3f1c9a7c55")
+// refusals is the namespace of the ids of refused sign-ins' entries. Gateways before MACs have
+// another one, so that none of them counts an entry that has a MAC.
+var refusals = uuid.MustParse("b0a4c3b2-3c0f-4b39-8f0e-6a5d1c7e2f90")
 
 // NoteRefusal audits sign-ins that were refused so many times. Those of one person, for one reason, within an hour
 // are one entry, with the last one's time and origin, so that a flood fills no table.
@@ -284,17 +285,19 @@ func (s *Store) NoteRefusal(ctx context.Context, p tenants.Person, why string, t
 			if err != nil {
 				break
 			}
-			w := auditing(originAt(ctx, id, places), Audit{Operator: p.Email, Action: "signin.refused", Detail: why, At: now}, movement.Owner{MerchantID: id})
+			w := s.auditing(originAt(ctx, id, places), Audit{Operator: p.Email, Action: "signin.refused", Detail: why, At: now}, movement.Owner{MerchantID: id})
 			w.audit = uuid.NewSHA1(refusals, fmt.Appendf(nil, "%s %s %s %d", id, p.ID, why, now.Truncate(time.Hour).Unix()))
-			count := dbsqlc.CountAuditedParams{AuditID: w.audit, Times: times, At: w.now, Origin: string(w.origin)}
-			var counted int64
-			if counted, err = q.CountAudited(ctx, count); counted > 0 || err != nil {
+			var before []int64
+			w.times = times
+			if before, err = q.AuditTimes(ctx, w.audit); err != nil {
 				continue
 			}
-			if err = audited(ctx, tx, w); err == nil && times > 1 {
-				count.Times--
-				_, err = q.CountAudited(ctx, count)
+			if len(before) == 0 {
+				err = audited(ctx, tx, w)
+				continue
 			}
+			w.times += before[0]
+			err = q.CountAudited(ctx, dbsqlc.CountAuditedParams{AuditID: w.audit, Times: w.times, At: w.now, Origin: string(w.origin), Mac: w.auditMAC()})
 		}
 		return err
 	}
@@ -493,10 +496,10 @@ func (s *Store) demote(ctx context.Context, what string, audit Audit, m tenants.
 		}) {
 			return nil // what they have invited to stays theirs to do
 		}
-		if err := uninvite(ctx, tx, audit, m.MerchantID, m.Email, m.Email); err != nil || m.MerchantID != tenants.Platform {
+		if err := s.uninvite(ctx, tx, audit, m.MerchantID, m.Email, m.Email); err != nil || m.MerchantID != tenants.Platform {
 			return err
 		}
-		return uninvite(ctx, tx, audit, everywhere, "", m.Email) // an operator may invite to every merchant
+		return s.uninvite(ctx, tx, audit, everywhere, "", m.Email) // an operator may invite to every merchant
 	})
 }
 
@@ -515,7 +518,7 @@ func (s *Store) RemovePerson(ctx context.Context, by, email string, now time.Tim
 		if err := q.DeleteMemberships(ctx, person.ID); err != nil {
 			return err
 		}
-		if err := uninvite(ctx, tx, audit, everywhere, person.Email, person.Email); err != nil {
+		if err := s.uninvite(ctx, tx, audit, everywhere, person.Email, person.Email); err != nil {
 			return err
 		}
 		if _, err := deleteResets(ctx, q, person.ID); err != nil {
@@ -530,12 +533,12 @@ const everywhere tenants.MerchantID = ""
 
 // uninvite ends the invitations to an address and those that somebody has made, at a merchant
 // or everywhere, and audits each at its merchant.
-func uninvite(ctx context.Context, tx pgx.Tx, because Audit, at tenants.MerchantID, email, by string) error {
+func (s *Store) uninvite(ctx context.Context, tx pgx.Tx, because Audit, at tenants.MerchantID, email, by string) error {
 	rows, err := dbsqlc.New(tx).WithdrawInvitations(ctx, dbsqlc.WithdrawInvitationsParams{MerchantID: string(at), Email: email, InvitedBy: by})
 	for _, row := range rows {
 		audit := Audit{Operator: because.Operator, Action: "member.uninvite", Detail: row.Email + ", with the rights of who invited or was invited", At: because.At}
 		if err == nil {
-			err = audited(ctx, tx, auditing(ctx, audit, movement.Owner{MerchantID: row.MerchantID}))
+			err = audited(ctx, tx, s.auditing(ctx, audit, movement.Owner{MerchantID: row.MerchantID}))
 		}
 		if err == nil {
 			err = cancel(ctx, dbsqlc.New(tx), row.MailID)

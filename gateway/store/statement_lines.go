@@ -225,7 +225,7 @@ func (s *Store) Assign(ctx context.Context, now time.Time, seen movement.Stateme
 		if err != nil {
 			return err
 		}
-		return audited(ctx, tx, auditing(ctx, Audit{
+		return audited(ctx, tx, s.auditing(ctx, Audit{
 			Operator: operator, Action: "statement.assign", At: now,
 			Detail: fmt.Sprintf("payment %s to movement %s: %s, mode %s", seen.Payment, to, reason, of.Movement.Mode),
 		}, movement.Owner{MerchantID: of.Movement.MerchantID, Mode: of.Movement.Mode}))

@@ -37,6 +37,7 @@ type Store struct {
 	schema  atomic.Int64           // as it was read last, 0 before
 
 	outcomes *outcomes
+	seal     func(digest []byte) []byte
 }
 
 // Options tune the connections.
@@ -48,6 +49,9 @@ type Options struct {
 	OwnCommits bool
 	// ReadOnly has the database refuse every write.
 	ReadOnly bool
+	// Seal makes the MAC of each entry of the audit in the transaction of its act. Without
+	// one, as in tests, entries have none.
+	Seal func(digest []byte) []byte
 }
 
 // errURL does not wrap the parser's error, which would repeat the URL and may so
@@ -61,7 +65,7 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{pool: p.all, queries: dbsqlc.New(reading{p.all}), clock: p.clock, outcomes: p.outcomes}
+	s := &Store{pool: p.all, queries: dbsqlc.New(reading{p.all}), clock: p.clock, outcomes: p.outcomes, seal: options.Seal}
 	if err := p.all.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
 		s.engine = engineOf(c.Conn().PgConn())
 		return nil

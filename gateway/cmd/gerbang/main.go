@@ -47,6 +47,7 @@ type commands struct {
 	Listen     listenCommand      `cmd:"" help:"Forward a merchant's test events to a server without a public address."`
 	Quota      quotaCommands      `cmd:"" help:"Show how much of its quotas a merchant has used."`
 	Ledger     ledgerCommands     `cmd:"" help:"Check the ledger, show balances and account statements, approve large credits."`
+	Audit      auditCommands      `cmd:"" help:"List, export and verify what was done to the platform and to all merchants."`
 	Payment    paymentCommands    `cmd:"" help:"Show a payment with its history, override one whose outcome nobody knows, and give one back."`
 	Refund     movementCommands   `cmd:"" help:"Show a refund with its history, and override one whose outcome nobody knows."`
 	Collection movementCommands   `cmd:"" help:"Show a sale by QR code with its history, and override one whose outcome nobody knows."`

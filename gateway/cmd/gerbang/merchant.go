@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
 type merchantCommands struct {
@@ -186,44 +185,4 @@ func (c *merchantShow) Run(ctx context.Context, p *program, admin *adminapi.Clie
 		rows = append(rows, []string{"callbacks", setup.Mode, "rotation " + setup.Rotation, setup.URL})
 	}
 	return p.show(m, rows...)
-}
-
-type merchantAudit struct{ adminapi.AuditFilter }
-
-// Run prints the audit, the newest entry first.
-func (c *merchantAudit) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	entries, err := c.read(ctx, admin)
-	if err != nil {
-		return err
-	}
-	rows := [][]string{{"AT", "OPERATOR", "FROM", "ACTION", "DETAIL"}}
-	for _, e := range entries {
-		action := e.Action
-		if e.Times > 1 {
-			action += " ×" + strconv.FormatInt(e.Times, 10)
-		}
-		rows = append(rows, []string{timeText(&e.At), e.Operator, string(e.From), action, e.Detail})
-	}
-	return p.show(entries, rows...)
-}
-
-// read reads page by page.
-func (c *merchantAudit) read(ctx context.Context, admin *adminapi.Client) ([]store.Audit, error) {
-	filter, entries := c.AuditFilter, []store.Audit{}
-	for {
-		filter.Limit = adminapi.MostListed
-		if c.Limit > 0 {
-			filter.Limit = min(c.Limit-len(entries), adminapi.MostListed)
-		}
-		page, err := adminapi.ListAudit.Call(ctx, admin, filter)
-		if err != nil {
-			return nil, err
-		}
-		entries = append(entries, page...)
-		if len(page) < filter.Limit || len(entries) == c.Limit {
-			return entries, nil
-		}
-		last := page[len(page)-1]
-		filter.Until, filter.After = last.At, last.ID.String()
-	}
 }

@@ -77,6 +77,7 @@ var prints = map[string]any{
 	"request list": adminapi.RequestLog{}, "request show": adminapi.LoggedRequest{}, "listen": forwarded{}, "quota show": adminapi.Quotas{},
 
 	"ledger check": adminapi.LedgerCheck{}, "ledger balance": adminapi.Balance{}, "ledger statement": []adminapi.AccountEntry{},
+	"audit list": []store.Audit{}, "audit export": "lines of `store.AuditLine`, with or without it", "audit verify": store.AuditReport{},
 	"ledger waiting": []adminapi.Adjustment{}, "ledger approve": adminapi.Adjustment{}, "ledger reject": adminapi.Adjustment{},
 	"payment refund": adminapi.Refunded{}, "find": adminapi.FindResult{}, "waiting": adminapi.Waiting{}, "traffic": adminapi.Traffic{},
 	"exception list": []adminapi.Exception{}, "exception resolve": adminapi.Resolution{},

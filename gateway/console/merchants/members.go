@@ -104,8 +104,8 @@ func (c *Console) audit(r *room) error {
 		return err
 	}
 	entries, err := adminapi.ListAudit.Call(r.Request.Context(), r.admin, adminapi.AuditFilter{
-		Merchant: r.id(),
-		Since:    span.Since, Until: span.Until, After: span.After, Action: r.Form("action"), Limit: pageOf,
+		Merchant:       r.id(),
+		AuditSelection: adminapi.AuditSelection{Since: span.Since, Until: span.Until, After: span.After, Action: r.Form("action"), Limit: pageOf},
 	})
 	if err != nil {
 		return err

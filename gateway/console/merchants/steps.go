@@ -152,7 +152,7 @@ func (c *Console) hasVerified(r *room, receiver string) (bool, error) {
 	if receiver == "" {
 		return false, nil
 	}
-	entries, err := adminapi.ListAudit.Call(r.Request.Context(), r.admin, adminapi.AuditFilter{Merchant: r.id(), Action: adminapi.ActionVerified, Limit: pageOf})
+	entries, err := adminapi.ListAudit.Call(r.Request.Context(), r.admin, adminapi.AuditFilter{Merchant: r.id(), AuditSelection: adminapi.AuditSelection{Action: adminapi.ActionVerified, Limit: pageOf}})
 	return slices.ContainsFunc(entries, func(e store.Audit) bool { return e.Detail == "by "+receiver+", mode "+string(tenants.Test) }), err
 }
 

@@ -13,8 +13,8 @@ func (c *Console) replicas(r *room) error {
 	return r.Show("replicas.html", r.T("Replicas"), map[string]any{"Rows": list})
 }
 
-// audit is what was done to the platform itself.
-func (c *Console) audit(r *room) error { return c.auditOf(r, string(tenants.Platform), "/audit") }
+// audit is what was done to the platform and to all merchants, or to one of them.
+func (c *Console) audit(r *room) error { return c.auditOf(r, "", "/audit") }
 
 func (c *Console) merchantAudit(r *room) error {
 	return c.auditOf(r, r.named("merchant"), merchantPath(r.named("merchant"), "/audit"))
@@ -25,10 +25,14 @@ func (c *Console) auditOf(r *room, merchant, path string) error {
 	if err != nil {
 		return err
 	}
-	asked := map[string]string{"operator": r.Form("operator"), "action": r.Form("action")}
-	entries, err := adminapi.ListAudit.Call(r.Request.Context(), r.admin, adminapi.AuditFilter{
-		Merchant: merchant,
-		Since:    span.Since, Until: span.Until, After: span.After, Operator: asked["operator"], Action: asked["action"], Limit: pageOf,
+	asked := map[string]string{"operator": r.Form("operator"), "action": r.Form("action"), "about": r.Form("about")}
+	if merchant == "" {
+		asked["merchant"] = r.Form("merchant")
+	}
+	entries, err := adminapi.ListAudits.Call(r.Request.Context(), r.admin, adminapi.AuditsFilter{
+		Merchant: merchant + asked["merchant"], AuditSelection: adminapi.AuditSelection{
+			Since: span.Since, Until: span.Until, After: span.After, Operator: asked["operator"], Action: asked["action"], About: asked["about"], Limit: pageOf,
+		},
 	})
 	if err != nil {
 		return err
@@ -39,7 +43,7 @@ func (c *Console) auditOf(r *room, merchant, path string) error {
 		older = span.Older(path, asked, last.At, last.ID.String())
 	}
 	return r.Show("audit.html", r.T("Audit"), map[string]any{
-		"Rows": entries, "Merchant": merchant, "Platform": merchant == string(tenants.Platform), "Back": merchantPath(merchant, ""), "Path": path,
+		"Rows": entries, "Merchant": merchant, "Platform": string(tenants.Platform), "Back": merchantPath(merchant, ""), "Path": path,
 		"Span": span, "Asked": asked, "Next": older,
 	})
 }

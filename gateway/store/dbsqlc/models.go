@@ -39,6 +39,26 @@ type Audit struct {
 	Detail     string
 	Origin     string
 	Times      int64
+	Mac        []byte
+	Sequence   *int64
+}
+
+type AuditChain struct {
+	Sequence int64
+	AuditID  uuid.UUID
+	Digest   []byte
+	Proof    string
+	SealedAt time.Time
+	Hash     []byte
+	Mac      []byte
+}
+
+type AuditHead struct {
+	Name     string
+	Sequence int64
+	Hash     []byte
+	Mac      []byte
+	Sent     int64
 }
 
 type Callback struct {

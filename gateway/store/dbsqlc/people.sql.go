@@ -12,30 +12,6 @@ import (
 	"github.com/google/uuid"
 )
 
-const countAudited = `-- name: CountAudited :execrows
-UPDATE audit SET times = times + $1, at = $2, origin = $3 WHERE audit_id = $4
-`
-
-type CountAuditedParams struct {
-	Times   int64
-	At      time.Time
-	Origin  string
-	AuditID uuid.UUID
-}
-
-func (q *Queries) CountAudited(ctx context.Context, arg CountAuditedParams) (int64, error) {
-	result, err := q.db.Exec(ctx, countAudited,
-		arg.Times,
-		arg.At,
-		arg.Origin,
-		arg.AuditID,
-	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
 const countRecoveryCodes = `-- name: CountRecoveryCodes :one
 SELECT count(*) FROM recovery_codes WHERE person_id = $1
 `

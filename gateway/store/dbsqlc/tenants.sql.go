@@ -8,77 +8,7 @@ package dbsqlc
 import (
 	"context"
 	"time"
-
-	"github.com/google/uuid"
 )
-
-const auditEntries = `-- name: AuditEntries :one
-SELECT count(*) FROM audit WHERE audit_id = $1
-`
-
-// Tells whether an administration whose commit was cut is there.
-func (q *Queries) AuditEntries(ctx context.Context, auditID uuid.UUID) (int64, error) {
-	row := q.db.QueryRow(ctx, auditEntries, auditID)
-	var count int64
-	err := row.Scan(&count)
-	return count, err
-}
-
-const auditOf = `-- name: AuditOf :many
-SELECT audit_id, merchant_id, at, operator, action, detail, origin, times FROM audit
-WHERE merchant_id = $1 AND at >= $2 AND at <= $3 AND (at < $3 OR audit_id < $4)
-    AND ($5::TEXT = '' OR operator = $5) AND ($6::TEXT = '' OR left(action, length($6)) = $6)
-ORDER BY at DESC, audit_id DESC
-LIMIT $7
-`
-
-type AuditOfParams struct {
-	MerchantID string
-	Since      time.Time
-	Until      time.Time
-	After      uuid.UUID
-	Operator   string
-	Action     string
-	Most       int32
-}
-
-// The newest first, before a time, and of those at that very time the ones before an id.
-func (q *Queries) AuditOf(ctx context.Context, arg AuditOfParams) ([]Audit, error) {
-	rows, err := q.db.Query(ctx, auditOf,
-		arg.MerchantID,
-		arg.Since,
-		arg.Until,
-		arg.After,
-		arg.Operator,
-		arg.Action,
-		arg.Most,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []Audit
-	for rows.Next() {
-		var i Audit
-		if err := rows.Scan(
-			&i.AuditID,
-			&i.MerchantID,
-			&i.At,
-			&i.Operator,
-			&i.Action,
-			&i.Detail,
-			&i.Origin,
-			&i.Times,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
 
 const callbackSecretsOf = `-- name: CallbackSecretsOf :many
 SELECT merchant_id, mode, sealed, next_sealed, next_signs, url FROM callback_secrets

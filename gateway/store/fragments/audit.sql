@@ -1,3 +1,3 @@
-INSERT INTO audit (audit_id, merchant_id, at, operator, action, detail, origin)
-SELECT @audit_id, changed.merchant_id, @now, @operator, @action, @detail, @origin FROM changed
+INSERT INTO audit (audit_id, merchant_id, at, operator, action, detail, origin, times, mac)
+SELECT @audit_id, changed.merchant_id, @now, @operator, @action, @detail, @origin, @times, @audit_mac FROM changed
 RETURNING audit_id

@@ -82,9 +82,6 @@ JOIN merchants AS t ON t.merchant_id = m.merchant_id
 WHERE m.person_id = @person_id
 ORDER BY t.name, m.merchant_id;
 
--- name: CountAudited :execrows
-UPDATE audit SET times = times + @times, at = @at, origin = @origin WHERE audit_id = @audit_id;
-
 -- name: InsertInvitation :exec
 INSERT INTO invitations (hash, merchant_id, role, email, invited_by, expires_at, mail_id)
 VALUES (@hash, @merchant_id, @role, @email, @invited_by, @expires_at, sqlc.narg(mail_id));

@@ -103,18 +103,6 @@ VALUES (@merchant_id, @mode, @sealed, sqlc.narg(next_sealed), @next_signs, @url)
 ON CONFLICT (merchant_id, mode) DO UPDATE SET
     sealed = excluded.sealed, next_sealed = excluded.next_sealed, next_signs = excluded.next_signs, url = excluded.url;
 
--- name: AuditEntries :one
--- Tells whether an administration whose commit was cut is there.
-SELECT count(*) FROM audit WHERE audit_id = @audit_id;
-
--- name: AuditOf :many
--- The newest first, before a time, and of those at that very time the ones before an id.
-SELECT audit_id, merchant_id, at, operator, action, detail, origin, times FROM audit
-WHERE merchant_id = @merchant_id AND at >= @since AND at <= @until AND (at < @until OR audit_id < @after)
-    AND (@operator::TEXT = '' OR operator = @operator) AND (@action::TEXT = '' OR left(action, length(@action)) = @action)
-ORDER BY at DESC, audit_id DESC
-LIMIT @most;
-
 -- name: MerchantsNamed :many
 -- By a part of the name, in whatever capitals: reads all merchants.
 SELECT merchant_id, name FROM merchants
