@@ -123,7 +123,8 @@ func (e Endpoint[In, Out]) Decode(r *http.Request, body []byte) (In, error) {
 	return in, err
 }
 
-// readQuery sets a field to a parameter. The only numbers are the lengths of lists.
+// readQuery sets a field to a parameter. An int is the length of a list, an int64 a number in
+// an order.
 func readQuery(field reflect.Value, name, text string) error {
 	switch to := field.Addr().Interface().(type) {
 	case *time.Time:
@@ -136,6 +137,12 @@ func readQuery(field reflect.Value, name, text string) error {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > MostListed {
 			return fault.Invalid(name, fmt.Sprintf("must be a whole number from 1 to %d", MostListed))
+		}
+		*to = n
+	case *int64:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 0 {
+			return fault.Invalid(name, "must be a whole number from 0")
 		}
 		*to = n
 	case *bool:

@@ -22,6 +22,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/approval"
+	"github.com/seed-f006e74d/gerbang/gateway/audit"
 	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
@@ -31,6 +32,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/list"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/queue"
 	"github.com/seed-f006e74d/gerbang/gateway/rollout"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
@@ -219,6 +221,7 @@ type world struct {
 	url        string
 	console    *console.Console
 	metrics    *console.Metrics
+	audits     *audit.Keeper
 	store      *store.Store
 	lists      *list.Lists
 	closeStore func()
@@ -255,7 +258,7 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 		return store.Migrate(ctx, url, slog.New(slog.DiscardHandler))
 	})
 	var err error
-	if w.store, err = store.Open(t.Context(), url, store.Options{MaxConns: 4}); err != nil {
+	if w.store, err = store.Open(t.Context(), url, store.Options{MaxConns: 4, Seal: func(digest []byte) []byte { return w.vault.SealAudit(digest) }}); err != nil {
 		t.Fatal(err)
 	}
 	w.closeStore = sync.OnceFunc(w.store.Close)
@@ -299,8 +302,9 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 	people := signin.New(signin.Dependencies{
 		Store: w.store, Vault: w.vault, Failures: limit.NewFailures(), Asks: limit.NewFailures(), Links: signin.Links{Merchants: "https://console.example.com"}, Now: now, Log: log,
 	})
+	w.audits = audit.New(w.store, w.vault, nil, queue.NewLeases(w.store, "audit", "r", 1, now), now, log)
 	deps := console.Dependencies{
-		People:    people,
+		People: people, Audit: w.audits,
 		Approvals: approvals, Finder: w.store, Policies: w.store, Publisher: w.publisher, Following: w.following,
 		Merchants: w.store, Secrets: w.store, Operators: w.store, Pauses: w.store, Lists: w.store, Listing: w.lists, ListKey: list.NewKey(movement.NameKey{}), Movements: w.store, Exceptions: w.store, Callbacks: w.store, Requests: w.store, Ledger: w.store, Statements: w.store, Database: w.store,
 		Usage: w.store.Usage, Policy: func() *policy.Set { return set },

@@ -34,7 +34,7 @@ func examine(ctx context.Context, admin *adminapi.Client) ([]app.Finding, error)
 		ready.State, ready.Text = app.Fault, err.Error()
 	}
 	found := []app.Finding{ready}
-	for _, look := range []func(context.Context, *adminapi.Client) ([]app.Finding, error){ofReplicas, ofPlugins, ofPauses, ofPersons, ofLedger} {
+	for _, look := range []func(context.Context, *adminapi.Client) ([]app.Finding, error){ofReplicas, ofPlugins, ofPauses, ofPersons, ofLedger, ofAudit} {
 		more, err := look(ctx, admin)
 		if err != nil {
 			return nil, err
@@ -136,4 +136,15 @@ func ofLedger(ctx context.Context, admin *adminapi.Client) ([]app.Finding, error
 		return []app.Finding{{What: "ledger", State: app.Fault, Text: "breaks an invariant: gerbang ledger check"}}, nil
 	}
 	return []app.Finding{{What: "ledger", State: app.Good, Text: fmt.Sprintf("%d accounts balance", check.Accounts)}}, nil
+}
+
+func ofAudit(ctx context.Context, admin *adminapi.Client) ([]app.Finding, error) {
+	report, err := adminapi.VerifyAudit.Call(ctx, admin, adminapi.ExportedLink{})
+	if err != nil {
+		return nil, err
+	}
+	if n := len(report.Breaks); n > 0 {
+		return []app.Finding{{What: "audit", State: app.Fault, Text: "is not as gateways have written it: gerbang audit verify"}}, nil
+	}
+	return []app.Finding{{What: "audit", State: app.Good, Text: fmt.Sprintf("%d links prove it, %d entries wait for theirs", report.Sequence, report.Waiting)}}, nil
 }

@@ -96,16 +96,16 @@ func TestCheckAndDoctorTellFaults(t *testing.T) {
 	replicas := `[{"name":"a","state":"live","binary":"1.0.0","runs_policy_in_force":true},{"name":"b","state":"live","binary":"1.1.0","runs_policy_in_force":true},{"name":"c","state":"silent"}]`
 	good := newConsole(t, 200, ready, answer(replicas[:strings.Index(replicas, ",{\"name\":\"b\"")]+"]"),
 		answer(`[{"provider":"bank","version":"1.2.3","running":true,"breakers":[{"mode":"live","calls":"closed","lookups":"closed"}],"replicas":[{"name":"a","runs":"ab"}]}]`),
-		answer(`[]`), answer(`{}`), answer(`{"ok":true,"accounts":7}`))
-	if code, p = run(t, good.environment(), "", "doctor"); code != exitOK || strings.Contains(p.output.String(), app.Warning) || !strings.Contains(p.output.String(), "7 accounts balance") {
+		answer(`[]`), answer(`{}`), answer(`{"ok":true,"accounts":7}`), answer(`{"sequence":12,"breaks":[]}`))
+	if code, p = run(t, good.environment(), "", "doctor"); code != exitOK || strings.Contains(p.output.String(), app.Warning) || !strings.Contains(p.output.String(), "7 accounts balance") || !strings.Contains(p.output.String(), "12 links prove it") {
 		t.Errorf("a good one: exit code %d, said %s%s", code, &p.output, &p.errors)
 	}
 	bad := newConsole(t, 200, `{"ready":false,"checks":[{"name":"database","ok":false,"detail":"takes no writes"}]}`, answer(replicas),
 		answer(`[{"provider":"bank","version":"1.2.3","running":false,"last_fault":"it ended"},{"provider":"shop","version":"1","running":true,"breakers":[{"mode":"live","calls":"open","lookups":"closed"}]}]`),
-		answer(`[{"merchant_id":"mer_1","what":"transfers"}]`), answer(`{"exceptions":[{"id":"1"}]}`), answer(`{"ok":false}`))
+		answer(`[{"merchant_id":"mer_1","what":"transfers"}]`), answer(`{"exceptions":[{"id":"1"}]}`), answer(`{"ok":false}`), answer(`{"breaks":[{"what":"x"}]}`))
 	code, p = run(t, bad.environment(), "", "doctor")
 	for _, want := range []string{
-		"takes no writes", "replica c", "1 of 1.0.0, 1 of 1.1.0", "down: it ended", "breakers live open/closed", "1 in force", "1 of them exceptions", "breaks an invariant",
+		"takes no writes", "replica c", "1 of 1.0.0, 1 of 1.1.0", "down: it ended", "breakers live open/closed", "1 in force", "1 of them exceptions", "breaks an invariant", "gerbang audit verify",
 	} {
 		if code != exitRefused || !strings.Contains(p.output.String(), want) {
 			t.Errorf("exit code %d without %q: %s%s", code, want, &p.output, &p.errors)

@@ -2,6 +2,7 @@ package operators
 
 import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -29,11 +30,15 @@ func (c *Console) auditOf(r *room, merchant, path string) error {
 	if merchant == "" {
 		asked["merchant"] = r.Form("merchant")
 	}
-	entries, err := adminapi.ListAudits.Call(r.Request.Context(), r.admin, adminapi.AuditsFilter{
-		Merchant: merchant + asked["merchant"], AuditSelection: adminapi.AuditSelection{
-			Since: span.Since, Until: span.Until, After: span.After, Operator: asked["operator"], Action: asked["action"], About: asked["about"], Limit: pageOf,
-		},
-	})
+	wanted := adminapi.AuditSelection{
+		Since: span.Since, Until: span.Until, After: span.After, Operator: asked["operator"], Action: asked["action"], About: asked["about"], Limit: pageOf,
+	}
+	var entries []store.Audit
+	if merchant == "" {
+		entries, err = adminapi.ListAudits.Call(r.Request.Context(), r.admin, adminapi.AuditsFilter{Merchant: asked["merchant"], AuditSelection: wanted})
+	} else {
+		entries, err = adminapi.ListAudit.Call(r.Request.Context(), r.admin, adminapi.AuditFilter{Merchant: merchant, AuditSelection: wanted})
+	}
 	if err != nil {
 		return err
 	}

@@ -53,6 +53,7 @@ var answers = []struct {
 	{`GET /admin/merchants/[^/]+/balance`, adminapi.Balance{}},
 	{`GET /admin/merchants/[^/]+/account-statement`, adminapi.AccountStatement{}},
 	{`GET /admin/merchants/[^/]+/audit`, []store.Audit{}},
+	{`GET /admin/audit`, []store.Audit{}},
 	{`GET /admin/merchants/[^/]+/callbacks`, []adminapi.Callback{}},
 	{`GET /admin/merchants/[^/]+/(callback-)?figures`, adminapi.Figures{}},
 	{`GET /admin/merchants/[^/]+/movements`, adminapi.MovementList{}},
