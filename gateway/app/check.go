@@ -290,7 +290,11 @@ func (c *checking) traces(ctx context.Context) {
 func (c *checking) auditSink(ctx context.Context) {
 	switch sink := c.config.AuditSink; {
 	case sink.File != "":
-		c.judge("audit_sink", writable(filepath.Dir(sink.File)), "%s", sink.File)
+		if err := writable(filepath.Dir(sink.File)); err != nil {
+			c.tell("audit_sink", Warning, "%v", err)
+			return
+		}
+		c.tell("audit_sink", Good, "%s", sink.File)
 	case sink.Syslog != "":
 		if err := audit.NewSyslog(sink.Syslog).Send(ctx, nil); err != nil {
 			c.tell("audit_sink", Warning, "%v", err)
