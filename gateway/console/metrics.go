@@ -158,7 +158,9 @@ func (m *Metrics) WatchRequests(dropped func() int64) {
 }
 
 // WatchAudit shows how the chain over the audit is, as far as this replica knows.
-func (m *Metrics) WatchAudit(figures func() audit.Figures) { m.registry.MustRegister(auditCollector(figures)) }
+func (m *Metrics) WatchAudit(figures func() audit.Figures) {
+	m.registry.MustRegister(auditCollector(figures))
+}
 
 type auditCollector func() audit.Figures
 

@@ -18,6 +18,8 @@ import (
 
 	"github.com/knadh/koanf/parsers/yaml"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/seed-f006e74d/gerbang/gateway/audit"
 )
 
 var updateMetrics = flag.Bool("update", false, "write the table of metrics into deploy/README.md")
@@ -46,6 +48,7 @@ func metrics(t *testing.T) map[string]described {
 	m.WatchRequests(func() int64 { return 0 })
 	m.WatchTraces(func() (made, sent, failed int64) { return 0, 0, 0 })
 	m.WatchQuotas(func(int) int { return 0 })
+	m.WatchAudit(func() audit.Figures { return audit.Figures{} })
 	if err := (&Console{deps: Dependencies{Metrics: m, Now: time.Now}}).watch(); err != nil {
 		t.Fatal(err)
 	}
