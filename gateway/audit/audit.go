@@ -254,8 +254,8 @@ func (k *Keeper) Send(ctx context.Context) error {
 		}
 		if len(links) == 0 {
 			k.mu.Lock()
-			defer k.mu.Unlock()
 			k.figures.SentAt = now
+			k.mu.Unlock()
 			return nil
 		}
 		lines := make([]store.AuditLine, len(links))
