@@ -76,7 +76,7 @@ func TestLists(t *testing.T) {
 			t.Errorf("%q: %v", what, err)
 		}
 	}
-	audit, err := adminapi.ListAudit.Call(ctx, w, adminapi.AuditFilter{Merchant: "platform", Limit: 10})
+	audit, err := adminapi.ListAudit.Call(ctx, w, adminapi.AuditFilter{Merchant: "platform"})
 	if err != nil {
 		t.Fatal(err)
 	}

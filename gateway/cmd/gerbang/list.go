@@ -116,7 +116,13 @@ func (c *listImport) Run(ctx context.Context, p *program, admin *adminapi.Client
 		}
 		done += len(chunk)
 	}
-	return p.show(map[string]any{"list": c.List, "entries": done}, []string{fmt.Sprintf("%d values are on %s", done, c.List)})
+	return p.show(imported{c.List, done}, []string{fmt.Sprintf("%d values are on %s", done, c.List)})
+}
+
+// imported is what an import has done.
+type imported struct {
+	List    string `json:"list"`
+	Entries int    `json:"entries"`
 }
 
 func (c *listImport) read() (entries []adminapi.NewListEntry, err error) {

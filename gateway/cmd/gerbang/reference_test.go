@@ -70,6 +70,7 @@ var prints = map[string]any{
 	"key create": adminapi.CreatedKey{}, "key rotate": adminapi.CreatedKey{}, "key rename": adminapi.Key{}, "key revoke": adminapi.Key{},
 	"connection set": adminapi.Connection{}, "connection fields": []catalog.Ask{}, "connection list": []adminapi.Connection{},
 	"connection pause": adminapi.Paused{}, "connection resume": adminapi.Paused{}, "connection remove": adminapi.Merchant{},
+	"list show": []adminapi.ListSize{}, "list find": []adminapi.ListEntry{}, "list add": []adminapi.ListEntry{}, "list import": imported{}, "list remove": []adminapi.ListEntry{},
 	"provider pause": adminapi.Paused{}, "provider resume": adminapi.Paused{}, "transfers pause": adminapi.Paused{}, "transfers resume": adminapi.Paused{},
 
 	"callback list": []adminapi.Callback{}, "callback show": adminapi.Callback{}, "callback resend": adminapi.Resent{}, "callback test": adminapi.SentTest{},
