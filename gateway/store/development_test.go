@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/gateway/store/migrated"
 )
 
 // TestMarkDevelopment: an empty database is marked and is from then on known; one that
@@ -19,7 +20,7 @@ func TestMarkDevelopment(t *testing.T) {
 		if err := store.MarkDevelopment(t.Context(), empty, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := migrate(t.Context(), empty); err != nil {
+		if err := migrated.Migrate(t.Context(), empty); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -3,7 +3,6 @@ package store_test
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/gateway/store/migrated"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
@@ -21,24 +21,15 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 // epoch is when the tests play.
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 678_901_000, time.UTC)
 
-func migrate(ctx context.Context, url string) error {
-	return store.Migrate(ctx, url, slog.New(slog.DiscardHandler))
-}
-
 // database is a migrated database of the test's own, as long as it runs.
 func database(tb testing.TB) string {
 	tb.Helper()
-	return dbtest.Reused(tb, store.MigrationsDigest(), migrate)
+	return migrated.Database(tb)
 }
 
 func open(tb testing.TB, url string, options store.Options) *store.Store {
 	tb.Helper()
-	s, err := store.Open(tb.Context(), url, options)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(s.Close)
-	return s
+	return migrated.Open(tb, url, options)
 }
 
 func fresh(tb testing.TB) *store.Store {
@@ -49,28 +40,22 @@ func fresh(tb testing.TB) *store.Store {
 // execute runs statements that the store has no method for.
 func execute(tb testing.TB, url string, statements ...string) {
 	tb.Helper()
-	conn, err := pgx.Connect(tb.Context(), url)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer conn.Close(context.WithoutCancel(tb.Context()))
-	for _, statement := range statements {
-		if _, err := conn.Exec(tb.Context(), statement); err != nil {
-			tb.Fatalf("%s: %v", statement, err)
+	dbtest.Conn(tb, url, func(conn *pgx.Conn) {
+		for _, statement := range statements {
+			if _, err := conn.Exec(tb.Context(), statement); err != nil {
+				tb.Fatalf("%s: %v", statement, err)
+			}
 		}
-	}
+	})
 }
 
 func count(tb testing.TB, url, query string, args ...any) (n int) {
 	tb.Helper()
-	conn, err := pgx.Connect(tb.Context(), url)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer conn.Close(context.WithoutCancel(tb.Context()))
-	if err := conn.QueryRow(tb.Context(), query, args...).Scan(&n); err != nil {
-		tb.Fatalf("%s: %v", query, err)
-	}
+	dbtest.Conn(tb, url, func(conn *pgx.Conn) {
+		if err := conn.QueryRow(tb.Context(), query, args...).Scan(&n); err != nil {
+			tb.Fatalf("%s: %v", query, err)
+		}
+	})
 	return n
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/queue"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/gateway/store/migrated"
 	"github.com/seed-f006e74d/gerbang/gateway/tier"
 	"github.com/seed-f006e74d/gerbang/gateway/version"
 )
@@ -33,7 +34,7 @@ func TestMigrateAtOnce(t *testing.T) {
 	var migrators sync.WaitGroup
 	for range 4 {
 		migrators.Go(func() {
-			if err := migrate(t.Context(), url); err != nil {
+			if err := migrated.Migrate(t.Context(), url); err != nil {
 				t.Error(err)
 			}
 		})
@@ -48,7 +49,7 @@ func TestMigrateAtOnce(t *testing.T) {
 	if got := count(t, url, applied); got != len(files) {
 		t.Errorf("%d migrations were applied, there are %d", got, len(files))
 	}
-	if err := migrate(t.Context(), url); err != nil {
+	if err := migrated.Migrate(t.Context(), url); err != nil {
 		t.Errorf("once more: %v", err)
 	}
 	if got := count(t, url, applied); got != len(files) {
@@ -65,7 +66,7 @@ func TestMigrateGoesOn(t *testing.T) {
 	url := database(t)
 	m := reserve(t, open(t, url, store.Options{MaxConns: 2}), draft("INV/1"))
 	execute(t, url, "DROP TABLE leases", "DROP INDEX movements_due", "DELETE FROM goose_db_version WHERE version_id > 0")
-	if err := migrate(t.Context(), url); err != nil {
+	if err := migrated.Migrate(t.Context(), url); err != nil {
 		t.Fatal(err)
 	}
 	s := open(t, url, store.Options{MaxConns: 2})
@@ -86,7 +87,7 @@ func TestMigrateRefusesWhatWasNeverReleased(t *testing.T) {
 		url := dbtest.New(t, "", nil)
 		former(t, url, versions)
 		before := everyTable(t, url)
-		err := migrate(t.Context(), url)
+		err := migrated.Migrate(t.Context(), url)
 		want := fmt.Sprintf("the database holds version %d of a schema that was never released", versions[0])
 		if versions[0] >= 500 {
 			want = "the database has the schema 502 without 501, as no release has"
@@ -163,12 +164,12 @@ func TestMigrateSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := migrate(ctx, database(t)); err == nil {
+	if err := migrated.Migrate(ctx, database(t)); err == nil {
 		t.Error("migrates after the end")
 	}
 	const secret = "hunter2"
 	for _, url := range []string{"postgres://u:" + secret + "@127.0.0.1:x/db", "postgres://u:" + secret + "@[::1/db", "://" + secret} {
-		if err := migrate(t.Context(), url); err == nil || strings.Contains(err.Error(), secret) {
+		if err := migrated.Migrate(t.Context(), url); err == nil || strings.Contains(err.Error(), secret) {
 			t.Errorf("Migrate of a bad URL: %v", err)
 		}
 		if _, err := store.Open(t.Context(), url, store.Options{}); err == nil || strings.Contains(err.Error(), secret) {

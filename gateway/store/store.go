@@ -25,19 +25,19 @@ const (
 
 // Store holds the connections to one database. It is safe for concurrent use.
 type Store struct {
+	pools
+	options Options
+	closed  atomic.Bool
 	pool    *pgxpool.Pool
 	queries *dbsqlc.Queries
 	reads   *sharedReads    // nil where each read has a round trip of its own
 	single  *dbsqlc.Queries // for the reads of one row that merchants' requests need
 	writer  *writer         // of movements, on connections of its own
-	clock   *pgxpool.Pool
 	engine  Engine
 	unfit   atomic.Pointer[error]  // as the last probe found it, nil for fit or not looked at
 	problem atomic.Pointer[string] // of the last probe, nil before
 	schema  atomic.Int64           // as it was read last, 0 before
-
-	outcomes *outcomes
-	seal     func(digest []byte) []byte
+	seal    func(digest []byte) []byte
 }
 
 // Options tune the connections.
@@ -65,7 +65,7 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{pool: p.all, queries: dbsqlc.New(reading{p.all}), clock: p.clock, outcomes: p.outcomes, seal: options.Seal}
+	s := &Store{pools: p, pool: p.all}
 	if err := p.all.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
 		s.engine = engineOf(c.Conn().PgConn())
 		return nil
@@ -73,24 +73,55 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 		p.close()
 		return nil, fmt.Errorf("store: connect: %w", err)
 	}
+	s.begin(options)
+	return s, nil
+}
+
+// begin has reads and writes go over the connections.
+func (s *Store) begin(options Options) {
+	s.options, s.seal, s.queries = options, options.Seal, dbsqlc.New(reading{s.pool})
 	s.single = s.queries
-	if s.engine == PostgreSQL && !options.OwnCommits {
-		s.reads = newSharedReads(p.all)
+	share := s.engine == PostgreSQL && !options.OwnCommits
+	if share {
+		s.reads = newSharedReads(s.pool)
 		s.single = dbsqlc.New(s.reads)
 	}
-	s.writer = newWriter(p.writes, s.engine == PostgreSQL && !options.OwnCommits)
-	return s, nil
+	s.writer = newWriter(s.writes, share)
 }
 
 // Close waits for the writes under way and ends all connections. The store can't be
 // used afterwards.
 func (s *Store) Close() {
+	s.closed.Store(true)
+	s.end()
+	s.close()
+}
+
+// end waits for what is on its way together with others.
+func (s *Store) end() {
 	s.writer.close()
 	if s.reads != nil {
 		s.reads.close()
 	}
-	s.pool.Close()
-	s.clock.Close()
+}
+
+// Again ends the store and returns a new one over its connections, which has another seal. It fails where Close was called
+// or a connection is still in use. It is for tests: PostgreSQL starts a process for each connection.
+func (s *Store) Again(seal func(digest []byte) []byte) (*Store, error) {
+	if s.closed.Load() {
+		return nil, errors.New("store: it is closed")
+	}
+	s.end()
+	for _, pool := range []*pgxpool.Pool{s.all, s.writes, s.clock} {
+		if stat := pool.Stat(); stat.AcquiredConns()+stat.ConstructingConns() > 0 {
+			return nil, errors.New("store: a connection is in use")
+		}
+	}
+	again := &Store{pools: s.pools, pool: s.pool, engine: s.engine}
+	options := s.options
+	options.Seal = seal
+	again.begin(options)
+	return again, nil
 }
 
 // writing are the queries of package dbsqlc that write one row, which others may have

@@ -65,7 +65,6 @@ func (w *writer) close() {
 	if w.shared != nil {
 		w.shared.close()
 	}
-	w.pool.Close()
 }
 
 // run commits a composed statement, and scans the row that it returns.
