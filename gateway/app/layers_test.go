@@ -83,6 +83,7 @@ var beside = map[string]room{
 	"gateway/scenarios":             {floor: 6, support: true},
 	"gateway/simulator":             {floor: 6, support: true},
 	"gateway/store/memory":          {floor: 3, support: true},
+	"gateway/store/migrated":        {floor: 4, support: true},
 	"gateway/store/storetest":       {floor: 3, support: true},
 	"gateway/tier":                  {floor: 0, support: true},
 

@@ -12,8 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/gateway/store/migrated"
 )
 
 // heard is a log whose messages arrive in a channel.
@@ -56,9 +55,7 @@ func visit(t *testing.T, method, url string) int {
 // gateway without it ends.
 func TestTheAPIOutlivesTheMerchantsConsole(t *testing.T) {
 	t.Parallel()
-	url := dbtest.New(t, store.MigrationsDigest(), func(ctx context.Context, url string) error {
-		return store.Migrate(ctx, url, slog.New(slog.DiscardHandler))
-	})
+	url := migrated.New(t)
 	config, log := Defaults(), heard{slog.DiscardHandler, make(chan string, 1)}
 	config.Listen, config.Console, config.MerchantsConsole = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	config.DatabaseURL, config.KeysetFile = url, keysetFile(t)

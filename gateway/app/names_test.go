@@ -14,6 +14,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/gateway/store/migrated"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -41,14 +42,8 @@ func keysetFile(t *testing.T) string {
 // under a rotated keyset; nothing starts with another keyset, or where it is gone.
 func TestNameKeyOfAnInstallation(t *testing.T) {
 	t.Parallel()
-	url := dbtest.New(t, store.MigrationsDigest(), func(ctx context.Context, url string) error {
-		return store.Migrate(ctx, url, slog.New(slog.DiscardHandler))
-	})
-	s, err := store.Open(t.Context(), url, store.Options{MaxConns: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
+	url := migrated.Database(t)
+	s := migrated.Open(t, url, store.Options{MaxConns: 4})
 	file := keysetFile(t)
 	keys := make([]movement.NameKey, 4)
 	var replicas sync.WaitGroup
@@ -96,14 +91,8 @@ func TestNameKeyOfAnInstallation(t *testing.T) {
 // neither migrates it nor leaves anything in it.
 func TestNothingIsWrittenUnderAnotherKeyset(t *testing.T) {
 	t.Parallel()
-	url := dbtest.New(t, store.MigrationsDigest(), func(ctx context.Context, url string) error {
-		return store.Migrate(ctx, url, slog.New(slog.DiscardHandler))
-	})
-	s, err := store.Open(t.Context(), url, store.Options{MaxConns: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
+	url := migrated.Database(t)
+	s := migrated.Open(t, url, store.Options{MaxConns: 4})
 	if _, err := readNameKey(t.Context(), s, vaultOf(t, keysetFile(t)), time.Now()); err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/gateway/store/migrated"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -44,18 +45,13 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{T: t, now: epoch}
-	w.url = dbtest.New(t, store.MigrationsDigest(), func(ctx context.Context, url string) error {
-		return store.Migrate(ctx, url, slog.New(slog.DiscardHandler))
-	})
-	var err error
-	if w.store, err = store.Open(t.Context(), w.url, store.Options{MaxConns: 4}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(w.store.Close)
+	w.url = migrated.Database(t)
+	w.store = migrated.Open(t, w.url, store.Options{MaxConns: 4})
 	keyset := filepath.Join(t.TempDir(), "keyset.json")
 	if err := tenants.CreateKeysetFile(keyset); err != nil {
 		t.Fatal(err)
 	}
+	var err error
 	if w.vault, err = tenants.OpenKeysetFile(keyset); err != nil {
 		t.Fatal(err)
 	}

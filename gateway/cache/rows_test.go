@@ -1,9 +1,7 @@
 package cache_test
 
 import (
-	"context"
 	"encoding/json"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +10,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/cache"
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/gateway/store/migrated"
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
@@ -19,17 +18,10 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 // database opens the same new database some times.
 func database(tb testing.TB, times int) []*store.Store {
 	tb.Helper()
-	url := dbtest.New(tb, store.MigrationsDigest(), func(ctx context.Context, url string) error {
-		return store.Migrate(ctx, url, slog.New(slog.DiscardHandler))
-	})
+	url := migrated.Database(tb)
 	stores := make([]*store.Store, times)
 	for i := range stores {
-		s, err := store.Open(tb.Context(), url, store.Options{MaxConns: 4})
-		if err != nil {
-			tb.Fatal(err)
-		}
-		tb.Cleanup(s.Close)
-		stores[i] = s
+		stores[i] = migrated.Open(tb, url, store.Options{MaxConns: 4})
 	}
 	return stores
 }

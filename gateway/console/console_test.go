@@ -240,7 +240,7 @@ func TestReadiness(t *testing.T) {
 	if err := w.Ready(t.Context()); err != nil {
 		t.Errorf("ready says %v after the clock was set", err)
 	}
-	w.closeStore()
+	w.store.Close()
 	notReady("database")
 }
 
@@ -301,7 +301,7 @@ func TestNoSecretIsLogged(t *testing.T) {
 	}
 	set := w.connect(made.MerchantID, "", `{"api_key":"k-secret"}`)
 	_, _ = adminapi.ListPlugins.Call(ctx, adminapi.NewClient(w.url, "wrong-token"), adminapi.None{})
-	w.closeStore()
+	w.store.Close()
 	for _, try := range []error{
 		second(adminapi.CreateMerchant.Call(ctx, w, adminapi.NewMerchant{Name: "Toko", Tier: "scale"})),
 		second(adminapi.SetConnection.Call(ctx, w, adminapi.ConnectionSpec{Merchant: made.MerchantID, Provider: "bank", Mode: "test", Credentials: []byte(`{"api_key":"k-secret"}`)})),

@@ -36,6 +36,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/rollout"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/gateway/store/migrated"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -218,25 +219,24 @@ func (l *logs) String() string {
 type world struct {
 	*testing.T
 	*adminapi.Client
-	url        string
-	console    *console.Console
-	metrics    *console.Metrics
-	audits     *audit.Keeper
-	store      *store.Store
-	lists      *list.Lists
-	closeStore func()
-	directory  *tenants.Directory
-	vault      *tenants.Vault
-	keyset     string // its file
-	plugins    *fakePlugins
-	catalog    *catalog.Catalog
-	files      string // the directory of plugins
-	clock      *fakeClock
-	following  *fakeFollowing
-	publisher  *rollout.Publisher
-	ahead      atomic.Int64 // of time.Now, in nanoseconds
-	stopping   atomic.Bool
-	logs       *logs
+	url       string
+	console   *console.Console
+	metrics   *console.Metrics
+	audits    *audit.Keeper
+	store     *store.Store
+	lists     *list.Lists
+	directory *tenants.Directory
+	vault     *tenants.Vault
+	keyset    string // its file
+	plugins   *fakePlugins
+	catalog   *catalog.Catalog
+	files     string // the directory of plugins
+	clock     *fakeClock
+	following *fakeFollowing
+	publisher *rollout.Publisher
+	ahead     atomic.Int64 // of time.Now, in nanoseconds
+	stopping  atomic.Bool
+	logs      *logs
 }
 
 // offered is what the plugins declare now.
@@ -254,15 +254,9 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 	t.Helper()
 	w := &world{T: t, plugins: newPlugins(t), clock: &fakeClock{}, following: &fakeFollowing{}, metrics: console.NewMetrics(), logs: &logs{}}
 	log := slog.New(slog.NewTextHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	url := dbtest.Reused(t, store.MigrationsDigest(), func(ctx context.Context, url string) error {
-		return store.Migrate(ctx, url, slog.New(slog.DiscardHandler))
-	})
+	url := migrated.Database(t)
+	w.store = migrated.Open(t, url, store.Options{MaxConns: 4, Seal: func(digest []byte) []byte { return w.vault.SealAudit(digest) }})
 	var err error
-	if w.store, err = store.Open(t.Context(), url, store.Options{MaxConns: 4, Seal: func(digest []byte) []byte { return w.vault.SealAudit(digest) }}); err != nil {
-		t.Fatal(err)
-	}
-	w.closeStore = sync.OnceFunc(w.store.Close)
-	t.Cleanup(w.closeStore)
 	w.directory = tenants.NewDirectory(w.store, time.Now, log)
 	w.keyset = filepath.Join(t.TempDir(), "keyset.json")
 	if err := tenants.CreateKeysetFile(w.keyset); err != nil {

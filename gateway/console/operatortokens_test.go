@@ -193,7 +193,7 @@ func TestWithoutADatabaseOnlyTheConfigurationsOperatorsComeIn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	made := w.operator("sari", console.RoleRead, "")
-	w.closeStore()
+	w.store.Close()
 	status, _, body := w.send(http.MethodGet, "/admin/plugins", "Bearer "+made.Token, "")
 	if status != http.StatusInternalServerError || !strings.Contains(body, `"INTERNAL"`) {
 		t.Errorf("a token of the database: %d %s", status, body)

@@ -25,6 +25,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/gateway/store/migrated"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -131,16 +132,9 @@ func TestRoles(t *testing.T) {
 // people are a store, and who lets people in.
 func people(t *testing.T) (*store.Store, *signin.SignIn) {
 	t.Helper()
-	ctx, log := t.Context(), slog.New(slog.DiscardHandler)
-	database := dbtest.New(t, "", nil)
-	if err := store.Migrate(ctx, database, log); err != nil {
-		t.Fatal(err)
-	}
-	kept, err := store.Open(ctx, database, store.Options{MaxConns: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(kept.Close)
+	log := slog.New(slog.DiscardHandler)
+	database := migrated.Database(t)
+	kept := migrated.Open(t, database, store.Options{MaxConns: 4})
 	keyset := filepath.Join(t.TempDir(), "keyset.json")
 	if err := tenants.CreateKeysetFile(keyset); err != nil {
 		t.Fatal(err)

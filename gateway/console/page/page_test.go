@@ -31,6 +31,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/gateway/store/migrated"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -58,16 +59,8 @@ func (s *setting) code(secret string) string {
 
 func newSetting(t *testing.T) *setting {
 	t.Helper()
-	url := dbtest.New(t, "", nil)
-	log := slog.New(slog.DiscardHandler)
-	if err := store.Migrate(t.Context(), url, log); err != nil {
-		t.Fatal(err)
-	}
-	kept, err := store.Open(t.Context(), url, store.Options{MaxConns: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(kept.Close)
+	url := migrated.Database(t)
+	kept := migrated.Open(t, url, store.Options{MaxConns: 4})
 	keyset := filepath.Join(t.TempDir(), "keyset.json")
 	if err := tenants.CreateKeysetFile(keyset); err != nil {
 		t.Fatal(err)

@@ -10,8 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 
 	"github.com/cockroachdb/cockroach-go/v2/testserver"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/seed-f006e74d/gerbang/gateway/database"
 )
@@ -25,16 +27,35 @@ type Server struct {
 	// Source says for people which way led to it.
 	Source string
 
-	stop func(context.Context) error
+	stop  func(context.Context) error
+	mu    sync.Mutex
+	admin *pgxpool.Pool // nil before the first database
 }
 
 // NewServer describes a server that the caller started; stop is what Close does.
 func NewServer(url string, engine database.Engine, source string, stop func(context.Context) error) *Server {
-	return &Server{url, engine, source, stop}
+	return &Server{URL: url, Engine: engine, Source: source, stop: stop}
 }
 
 // Close stops the server and removes what it wrote.
-func (s *Server) Close(ctx context.Context) error { return s.stop(ctx) }
+func (s *Server) Close(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.admin != nil {
+		s.admin.Close()
+	}
+	return s.stop(ctx)
+}
+
+// conns are the connections over which databases are created and dropped.
+func (s *Server) conns() (_ *pgxpool.Pool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.admin == nil {
+		s.admin, err = pgxpool.New(context.Background(), s.URL)
+	}
+	return s.admin, err
+}
 
 // Wanted says what server a test run needs.
 type Wanted struct {

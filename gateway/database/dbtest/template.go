@@ -57,14 +57,13 @@ func (s *Server) drop(ctx context.Context, name string) error {
 	return s.exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
 }
 
-// exec runs one statement on a connection of its own, so that nothing stays open between tests.
-func (s *Server) exec(ctx context.Context, statement string) (err error) {
-	conn, err := pgx.Connect(ctx, s.URL)
+// exec runs one statement that creates or drops a database.
+func (s *Server) exec(ctx context.Context, statement string) error {
+	conns, err := s.conns()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
-	if _, err := conn.PgConn().Exec(ctx, statement).ReadAll(); err != nil {
+	if _, err := conns.Exec(ctx, statement); err != nil {
 		return fmt.Errorf("%s: %w", statement, err)
 	}
 	return nil
