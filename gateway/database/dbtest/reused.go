@@ -127,7 +127,7 @@ func closed(url string) {
 }
 
 // Reused is New with a database of a test before, whose rows are again those that prepare made: with it the console's tests
-// take 0.7 of their processor time. What a test still has open when it ends is closed. A database whose schema a test
+// take half of their processor time. What a test still has under way when it ends is cut off, and idle connections stay. A database whose schema a test
 // has changed, or into which it has written much, is dropped.
 func Reused(tb testing.TB, key string, prepare Prepare) string {
 	tb.Helper()
