@@ -1,10 +1,6 @@
+-- +goose NO TRANSACTION
 -- +goose Up
-CREATE TABLE IF NOT EXISTS list_heads (
-    id INT8 NOT NULL PRIMARY KEY,
-    version INT8 NOT NULL
-);
-
--- +goose StatementBegin
+-- What was taken off stays, so that every replica learns of it.
 CREATE TABLE IF NOT EXISTS list_entries (
     list TEXT NOT NULL,
     digest BYTEA NOT NULL,
@@ -15,8 +11,5 @@ CREATE TABLE IF NOT EXISTS list_entries (
     ends_at TIMESTAMPTZ,
     removed BOOL NOT NULL,
     version INT8 NOT NULL,
-    PRIMARY KEY (list, digest)
+    CONSTRAINT list_entries_pkey PRIMARY KEY (list, digest)
 );
--- +goose StatementEnd
-
-CREATE INDEX IF NOT EXISTS list_entries_version ON list_entries (version, list, digest);
