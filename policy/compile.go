@@ -29,9 +29,16 @@ var (
 
 // Compile makes a set of a source: it checks data.json, compiles the rules strictly with restricted built-in functions and
 // a typed input, looks for the two documents, runs the source's tests over its own data, and asks each document once.
-// Whatever is wrong is an *Error that names file and line; nothing is wrong with a set that is returned.
+// It ends with its context. Whatever is wrong is an *Error that names file and line; nothing is wrong with a set that is returned.
 func Compile(ctx context.Context, source Source) (*Set, error) {
-	set, _, err := compile(ctx, source)
+	set, _, err := compileWithin(ctx, source)
+	return set, err
+}
+
+// CompileAgain is Compile for a source that Compile has taken before, maybe in another process: tests and answers are not
+// tried again.
+func CompileAgain(ctx context.Context, source Source) (*Set, error) {
+	set, _, err := untested(ctx, source)
 	return set, err
 }
 
@@ -69,7 +76,7 @@ func untested(ctx context.Context, source Source) (*Set, map[string]*ast.Module,
 	if err := refused(entryProblems(rules)); err != nil {
 		return nil, nil, err
 	}
-	set, err := newSet(source.Version(), rules, data, store, txn)
+	set, err := newSet(source, rules, data, store, txn)
 	if err != nil {
 		return nil, nil, fmt.Errorf("policy: %w", err)
 	}
@@ -171,15 +178,20 @@ func runTests(
 	for result := range results {
 		switch {
 		case result == nil || result.Pass() || result.Skip:
+		case topdown.IsCancel(result.Error) && ctx.Err() != nil && !tooLarge(ctx): // the others took the time
 		case topdown.IsCancel(result.Error):
-			problems = append(problems, at(result.Location, "", fmt.Sprintf("%s does not end within %s", result.Name, testTime)))
+			within := fmt.Sprintf("does not end within %s", testTime)
+			if tooLarge(ctx) {
+				within = ErrTooLarge.Error()
+			}
+			problems = append(problems, at(result.Location, "", result.Name+" "+within))
 		case result.Error != nil:
 			problems = append(problems, at(result.Location, "", result.Name+" can't be run: "+result.Error.Error()))
 		default:
 			problems = append(problems, at(result.Location, "", result.Name+" fails"))
 		}
 	}
-	if err := ctx.Err(); err != nil {
+	if err := ctx.Err(); err != nil && len(problems) == 0 {
 		return fmt.Errorf("policy: the tests were cut short: %w", err)
 	}
 	return refused(problems)

@@ -47,11 +47,11 @@ type Facts struct {
 	// SKUs are the names of all products.
 	SKUs map[string]bool
 	// Active is the set in force. What is wrong with it already is only a warning in the next.
-	Active *Set
+	Active *Set `json:"-"`
 	// Recorded are requests that were made.
 	Recorded []AdmitInput
 	// Now is the time, to measure how long evaluations take.
-	Now func() time.Time
+	Now func() time.Time `json:"-"`
 }
 
 // Offered is an operation and what rules see of its requests.
@@ -117,24 +117,53 @@ func Gate(ctx context.Context, source Source, facts Facts) (*Set, []Finding, err
 func gateWithin(ctx context.Context, source Source, facts Facts, within time.Duration) (*Set, []Finding, error) {
 	compiling, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	set, check, err := compile(compiling, source)
-	if err != nil && compiling.Err() != nil && ctx.Err() == nil {
+	set, check, err := compileWithin(compiling, source)
+	wrong, ok := errors.AsType[*Error](err)
+	if err != nil && !ok && compiling.Err() != nil && ctx.Err() == nil {
 		slow := Problem{File: dataFile, Line: 1, Col: 1, Message: fmt.Sprintf("the set and its tests do not compile within %s", within)}
 		return nil, faultFindings(CheckCost, []Problem{slow}, facts.total()), nil
 	}
 	if err != nil {
-		wrong, ok := errors.AsType[*Error](err)
 		if !ok {
 			return nil, nil, err
 		}
 		return nil, faultFindings(check, wrong.Problems, facts.total()), nil
 	}
 	g := &gate{set: set, facts: facts, found: map[place]map[string]*finding{}, counted: map[string]bool{}, reached: map[place]bool{}}
-	if err := g.ask(ctx); err != nil {
+	if err := g.ask(ctx); tooLarge(ctx) {
+		return nil, g.findings(), nil
+	} else if err != nil {
 		return nil, nil, fmt.Errorf("policy: the gate: %w", err)
 	}
 	g.meaning(source)
 	return set, g.findings(), nil
+}
+
+// compileWithin is compile that ends with its context: OPA's compiler looks at none, and some sets take it hours. Then it
+// goes on until the process ends.
+func compileWithin(ctx context.Context, source Source) (*Set, Check, error) {
+	type compiled struct {
+		set   *Set
+		check Check
+		err   error
+	}
+	done := make(chan compiled, 1)
+	go func() {
+		set, check, err := compile(ctx, source)
+		done <- compiled{set, check, err}
+	}()
+	var late <-chan time.Time
+	for ended := ctx.Done(); ; {
+		select {
+		case c := <-done:
+			return c.set, c.check, c.err
+		case <-ended: // a test or an answer that was cut short says which it was
+			const grace = time.Second
+			ended, late = nil, time.After(grace)
+		case <-late:
+			return nil, CheckCost, fmt.Errorf("policy: %w", ctx.Err())
+		}
+	}
 }
 
 // Meaning holds a set that has passed the gate against the facts of now, in a fraction of the gate's time: limits and routes
@@ -357,7 +386,7 @@ func (g *gate) fault(ctx context.Context, got tried, in AdmitInput, what string)
 	for line := range got.lines {
 		g.reached[line] = true
 	}
-	if got.fault != nil && ctx.Err() == nil {
+	if got.fault != nil && (ctx.Err() == nil || tooLarge(ctx)) {
 		g.add(got.check, false, *got.fault, in.Merchant.Tier).seen(what)
 	}
 }

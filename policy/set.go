@@ -33,6 +33,7 @@ var routeRef = ast.MustParseRef("data.gerbang.route")
 // Set is a compiled set. It never changes and any number of goroutines may ask it.
 type Set struct {
 	version Version
+	source  Source
 	rules   *ast.Compiler
 	data    map[string]any // data.json; nobody changes it
 	store   storage.Store
@@ -93,10 +94,11 @@ type studied[T any] struct {
 
 // newSet prepares the questions.
 func newSet(
-	version Version, rules *ast.Compiler, data map[string]any, store storage.Store, txn storage.Transaction,
+	source Source, rules *ast.Compiler, data map[string]any, store storage.Store, txn storage.Transaction,
 ) (*Set, error) {
 	s := &Set{
-		version:    version,
+		version:    source.Version(),
+		source:     source,
 		rules:      rules,
 		data:       data,
 		store:      store,
@@ -149,6 +151,9 @@ func (s *Set) note(module *ast.Module) {
 
 // Version names the set.
 func (s *Set) Version() Version { return s.version }
+
+// Source is what the set was made of. Nobody may change it.
+func (s *Set) Source() Source { return s.source }
 
 // Limits answers how fast, how many, at which markup and how much. The answer is kept under the set, the merchant and its
 // record's version, the mode and the operation, until the first of the merchant's own limits expires, and is that of all
@@ -426,7 +431,7 @@ func (s *Set) probe(ctx context.Context) (Check, error) {
 				problems = append(problems, *tried.fault)
 			}
 		}
-		if err := ctx.Err(); err != nil {
+		if err := ctx.Err(); err != nil && !tooLarge(ctx) {
 			return "", fmt.Errorf("policy: the answers were not asked for to the end: %w", err)
 		}
 	}

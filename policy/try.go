@@ -24,6 +24,11 @@ var (
 	ofProbe = effort{10 * maxSteps, 5 * time.Second}
 )
 
+// ErrTooLarge is the cause with which whoever bounds the memory of a judgement ends its context: the rule at hand is at fault.
+var ErrTooLarge = errors.New("takes more memory than a policy may")
+
+func tooLarge(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrTooLarge) }
+
 // tried is how one question went.
 type tried struct {
 	steps int
@@ -94,6 +99,8 @@ func (s *Set) tryOne(ctx context.Context, t *tried, q *question, ref ast.Ref, in
 	switch {
 	case errors.Is(err, errTooManySteps):
 		t.check, t.fault = CheckCost, w.costs(w.costliest(), fmt.Sprintf("takes more than %d evaluation steps", most.steps))
+	case tooLarge(ctx):
+		t.check, t.fault = CheckCost, w.costs(w.last, ErrTooLarge.Error())
 	case errors.Is(err, context.DeadlineExceeded):
 		t.check, t.fault = CheckCost, w.costs(w.last, fmt.Sprintf("does not end within %s", most.time))
 	case errors.As(err, &failed) && failed.Location != nil && failed.Location.File != "":

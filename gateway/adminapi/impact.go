@@ -20,8 +20,10 @@ type NewImpact struct {
 	Version  string            `json:"version,omitempty"`
 	Files    map[string]string `json:"files,omitempty"`
 	Merchant *MerchantTrial    `json:"merchant,omitempty"`
-	Since    time.Time         `json:"since"`
-	Until    *time.Time        `json:"until,omitempty"` // now unless given
+	// Recorded holds it against what was decided; else it is held against the policy in force.
+	Recorded bool       `json:"recorded,omitempty"`
+	Since    time.Time  `json:"since"`
+	Until    *time.Time `json:"until,omitempty"` // now unless given
 }
 
 // MerchantTrial is a change of a merchant's record that nobody has made.

@@ -107,7 +107,7 @@ func (a *Admission) Admit(
 	if err != nil {
 		return a.decided(ctx, ticket, decision.Unjudged, internal(err))
 	}
-	if err := Named(ticket.set, op); err != nil {
+	if err := Named(ticket.set.Names, op); err != nil {
 		return a.decided(ctx, ticket, decision.NotNamed, err)
 	}
 	if rule, err := a.allow(ctx, input, ticket); err != nil {
@@ -403,8 +403,8 @@ func Access(id tenants.Identity, op *catalog.Operation) error {
 
 // Named checks that a policy names an operation that an approval alone has brought. The
 // error is POLICY_DENIED.
-func Named(set *policy.Set, op *catalog.Operation) error {
-	if op.Unnamed && !set.Names(op.Path) {
+func Named(names func(path string) bool, op *catalog.Operation) error {
+	if op.Unnamed && !names(op.Path) {
 		return fault.New(fault.PolicyDenied, "The policy does not name this operation yet.")
 	}
 	return nil

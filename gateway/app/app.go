@@ -25,6 +25,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/edge"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
+	"github.com/seed-f006e74d/gerbang/gateway/judge"
 	"github.com/seed-f006e74d/gerbang/gateway/kind"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
@@ -72,6 +73,7 @@ type App struct {
 	approvals  *approval.Approvals
 	publisher  *rollout.Publisher
 	audits     *audit.Keeper
+	judge      *judge.Judge
 	edge       *edge.Edge
 	console    *console.Console
 	uses       *tenants.KeyUses

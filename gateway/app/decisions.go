@@ -25,7 +25,7 @@ func replicaNumber(id uuid.UUID) uint16 { return binary.BigEndian.Uint16(id[:2])
 func (a *App) explaining() console.Decisions {
 	sets := &policySets{app: a, sets: map[policy.Version]*policy.Set{}}
 	return console.Decisions{
-		Key: a.decisions, Policies: sets.ofDigest, Policy: sets.of, Open: a.vault.OpenDecisions, Past: a.store, Replica: a.replicaNamed,
+		Key: a.decisions, Policies: sets.ofDigest, Policy: sets.of, Open: a.vault.OpenDecisions, Past: a.store, Judge: a.judge, Replica: a.replicaNamed,
 	}
 }
 
@@ -71,7 +71,7 @@ func (p *policySets) of(ctx context.Context, version policy.Version) (*policy.Se
 	if p.app.vault.VerifyPolicy(v.MAC, v.Digest()) != nil || v.Source.Version() != version {
 		return nil, nil //nolint:nilnil // as above
 	}
-	set, err := policy.Compile(ctx, v.Source)
+	set, err := p.app.judge.Compile(ctx, v.Source)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -12,13 +13,23 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
+	"github.com/seed-f006e74d/gerbang/gateway/judge"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/gateway/store/migrated"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-func TestMain(m *testing.M) { dbtest.Main(m) }
+// TestMain makes the test binary the process that judges policies, too.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == judge.Command {
+		if err := judge.Main(os.Stdin, os.Stdout); err != nil {
+			panic(err)
+		}
+		return
+	}
+	dbtest.Main(m)
+}
 
 func vaultOf(t *testing.T, file string) *tenants.Vault {
 	t.Helper()

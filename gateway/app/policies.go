@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/seed-f006e74d/gerbang/gateway/judge"
 	"github.com/seed-f006e74d/gerbang/gateway/rollout"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/gateway/version"
@@ -34,10 +35,11 @@ func (a *App) openPolicy(ctx context.Context) error {
 		}
 		message = "the policy of the first start, from " + dir
 	}
+	a.judge = &judge.Judge{Log: a.log}
 	var err error
 	a.follower, err = rollout.Open(ctx, rollout.Dependencies{
 		Store: a.store, Vault: a.vault, Self: a.self(), Plugins: a.pluginDigests, Files: a.files.List, Alone: a.config.alone, First: first, FirstMessage: message,
-		Refused: a.metrics.ObservePolicyRefused, Now: a.clock.Now, Log: a.log,
+		Refused: a.metrics.ObservePolicyRefused, Compile: a.judge.Compile, Now: a.clock.Now, Log: a.log,
 	})
 	if err != nil {
 		return err

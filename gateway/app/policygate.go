@@ -10,19 +10,13 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// judgeWithin bounds the work on one set: its tests, and every operation of every tier.
-const judgeWithin = 30 * time.Second
-
 // judgePolicy holds a set against the merchants there are, the operations on offer and the set in force. While the gateway
 // starts, nothing is on offer yet.
 func (a *App) judgePolicy(ctx context.Context, source policy.Source) ([]policy.Finding, error) {
-	ctx, cancel := context.WithTimeout(ctx, judgeWithin)
-	defer cancel()
 	facts, err := a.facts(ctx)
 	if err != nil {
 		return nil, err
 	}
-	facts.Now = a.clock.Now
 	if facts.KnownMerchants, err = a.store.MerchantsThere(ctx, policy.Mentioned(source)); err != nil {
 		return nil, err
 	}
@@ -35,8 +29,7 @@ func (a *App) judgePolicy(ctx context.Context, source policy.Source) ([]policy.F
 			return nil, err
 		}
 	}
-	_, findings, err := policy.Gate(ctx, source, facts)
-	return findings, err
+	return a.judge.Gate(ctx, source, facts)
 }
 
 // meaningOfPolicy says whether a version that was pushed fits the merchants there are now and the operations on offer.
@@ -45,7 +38,7 @@ func (a *App) meaningOfPolicy(ctx context.Context, source policy.Source) ([]poli
 	if err != nil {
 		return nil, err
 	}
-	return policy.Meaning(ctx, source, facts)
+	return a.judge.Meaning(ctx, source, facts)
 }
 
 // facts are what a policy's meaning is held against.

@@ -13,6 +13,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
+	"github.com/seed-f006e74d/gerbang/gateway/judge"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/past"
@@ -32,6 +33,8 @@ type Decisions struct {
 	// Open opens inputs of the log. Past is what is kept of the past.
 	Open func(sealed []byte) ([]byte, error)
 	Past past.Records
+	// Judge tries policies on cases and on the past.
+	Judge *judge.Judge
 	// Replica names the replica of a number at a time.
 	Replica func(ctx context.Context, number uint16, at time.Time) (string, error)
 }

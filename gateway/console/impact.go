@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"slices"
 	"sync"
@@ -14,8 +13,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/impact"
+	"github.com/seed-f006e74d/gerbang/gateway/judge"
 	"github.com/seed-f006e74d/gerbang/gateway/past"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -25,11 +24,11 @@ const written = 15 * time.Second
 
 // trial is a policy, or a change of a merchant, with the past that it is tried on.
 type trial struct {
-	candidate impact.Candidate
-	reader    *past.Reader
-	since     time.Time
-	until     time.Time
-	now       time.Time
+	judge.Past
+	reader *past.Reader
+	since  time.Time
+	until  time.Time
+	now    time.Time
 }
 
 // tryOnPast answers line by line: how far it is, and in the end the report. One is tried at a time, since it takes a
@@ -54,17 +53,24 @@ func (c *Console) tryOnPast(w http.ResponseWriter, r *http.Request) {
 		c.fail(w, r, x.id, err)
 		return
 	}
-	w.Header().Set("Content-Type", "application/x-ndjson")
-	w.Header().Set("Cache-Control", "no-store")
-	lines := json.NewEncoder(w)
+	lines, begun := json.NewEncoder(w), false
 	lines.SetEscapeHTML(false)
 	say := func(line adminapi.ImpactLine) {
+		if !begun {
+			begun = true
+			w.Header().Set("Content-Type", "application/x-ndjson")
+			w.Header().Set("Cache-Control", "no-store")
+		}
 		_ = lines.Encode(line) // who asked may be gone, and then the context ends
 		_ = http.NewResponseController(w).Flush()
 	}
 	report, err := c.run(r.Context(), t, func(p adminapi.ImpactProgress) { say(adminapi.ImpactLine{Progress: &p}) })
 	free()
-	if err != nil {
+	switch {
+	case err != nil && !begun: // the policy does not compile, most likely
+		c.fail(w, r, x.id, err)
+		return
+	case err != nil:
 		c.log.ErrorContext(r.Context(), "a policy could not be tried on the past", "request_id", x.id, "cause", err)
 		say(adminapi.ImpactLine{Message: fault.From(err).Message})
 		return
@@ -114,33 +120,15 @@ func (c *Console) trial(x *call, wanted adminapi.NewImpact) (trial, error) {
 			return set
 		},
 	}
+	if !wanted.Recorded {
+		t.Against = c.deps.Policy()
+	}
 	if wanted.Merchant != nil {
 		return c.merchantTrial(x, t, *wanted.Merchant)
 	}
 	var err error
-	t.candidate.Set, err = c.candidate(ctx, wanted)
+	t.Source, err = c.sourceToTry(ctx, wanted.Version, wanted.Files)
 	return t, err
-}
-
-// candidate is the policy that is to be tried.
-func (c *Console) candidate(ctx context.Context, wanted adminapi.NewImpact) (*policy.Set, error) {
-	ctx, cancel := context.WithTimeout(ctx, tryPolicyTime)
-	defer cancel()
-	if wanted.Files == nil {
-		v, err := c.deps.Publisher.Find(ctx, wanted.Version)
-		if errors.Is(err, store.ErrNotFound) {
-			return nil, fault.New(fault.NotFound, "There is no such policy version, or it is not kept any more.")
-		}
-		if err != nil {
-			return nil, policyFault(err)
-		}
-		set, err := c.deps.Decisions.Policy(ctx, v.Version)
-		if err == nil && set == nil {
-			err = fault.New(fault.NotFound, "This policy version can't be used: no gateway with this keyset has written it.")
-		}
-		return set, err
-	}
-	return c.setOf(ctx, wanted.Files)
 }
 
 // merchantTrial is a change of a merchant under the policy in force.
@@ -164,10 +152,10 @@ func (c *Console) merchantTrial(x *call, t trial, change adminapi.MerchantTrial)
 		}
 	}
 	own := admission.RecordOf(m).Limits
-	t.reader.Merchant, t.candidate.Set = change.MerchantID, c.deps.Policy()
+	t.reader.Merchant, t.Source = change.MerchantID, c.deps.Policy().Source()
 	var mu sync.Mutex
 	changed := map[*policy.Merchant]*policy.Merchant{}
-	t.candidate.Record = func(was *policy.Merchant) *policy.Merchant {
+	t.Record = func(was *policy.Merchant) *policy.Merchant {
 		mu.Lock()
 		defer mu.Unlock()
 		if known := changed[was]; known != nil {
@@ -200,12 +188,14 @@ func (c *Console) run(ctx context.Context, t trial, progress func(adminapi.Impac
 	world.Progress = func(done int64, at time.Time) {
 		progress(adminapi.ImpactProgress{Decisions: done, Of: world.Decisions, At: at})
 	}
-	return impact.Run(ctx, t.candidate, world, t.reader.Past(ctx, t.since, t.until))
+	t.World, t.Decisions = world, t.reader.Past(ctx, t.since, t.until)
+	report, err := c.deps.Decisions.Judge.Impact(ctx, t.Past)
+	return report, problemsFault("files", err)
 }
 
 func impactDocument(t trial, r impact.Report) adminapi.Impact {
 	out := adminapi.Impact{
-		Version: string(t.candidate.Set.Version()), Since: t.since, Until: t.until, Verdict: r.Verdict, Decisions: r.Decisions,
+		Version: string(t.Source.Version()), Since: t.since, Until: t.until, Verdict: r.Verdict, Decisions: r.Decisions,
 		NewlyDenied: r.NewlyDenied, NewlyAllowed: r.NewlyAllowed, Rupiah: r.Rupiah, Unknown: r.Unknown, Rows: make([]adminapi.ImpactRow, len(r.Rows)),
 	}
 	for i, row := range r.Rows {

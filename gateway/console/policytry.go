@@ -35,59 +35,47 @@ func (c *Console) tryPolicy(x *call, wanted adminapi.PolicyCase) (out adminapi.P
 	if err != nil {
 		return out, err
 	}
-	set, err := c.setToTry(ctx, wanted)
+	source, err := c.sourceToTry(ctx, wanted.Version, wanted.Files)
 	if err != nil {
 		return out, err
 	}
-	trial, err := set.Try(ctx, in)
+	trial, named, err := c.deps.Decisions.Judge.Try(ctx, source, in)
 	if err != nil {
-		return out, problemsFault("input", err)
+		return out, triedFault("files", err)
 	}
 	answer := trialDocument(trial, in)
-	if err := admission.Named(set, op); err != nil { // before any rule is asked
+	if err := admission.Named(func(string) bool { return named }, op); err != nil { // before any rule is asked
 		answer.Allow, answer.Reasons = false, []adminapi.PolicyReason{{Reason: fault.From(err).Message}}
 	}
 	return answer, nil
 }
 
-// setToTry is the set that is asked.
-func (c *Console) setToTry(ctx context.Context, wanted adminapi.PolicyCase) (*policy.Set, error) {
-	if len(wanted.Files) > 0 {
-		if wanted.Version != "" {
-			return nil, fault.Invalid("version", "can't be given with files")
-		}
-		return c.setOf(ctx, wanted.Files)
+// sourceToTry is the set that is asked: a version, the one in force where none is named, or files that are none yet, read as
+// a push reads them.
+func (c *Console) sourceToTry(ctx context.Context, version string, files map[string]string) (policy.Source, error) {
+	switch {
+	case len(files) > 0 && version != "":
+		return nil, fault.Invalid("version", "can't be given with files")
+	case len(files) > 0:
+		source, err := c.deps.Publisher.Whole(ctx, sourceOf(files))
+		return source, policyFault(err)
+	case version == "" || version == versionInForce:
+		return c.deps.Policy().Source(), nil
 	}
-	if wanted.Version == "" || wanted.Version == versionInForce {
-		return c.deps.Policy(), nil
-	}
-	v, err := c.deps.Publisher.Find(ctx, wanted.Version)
+	v, err := c.deps.Publisher.Find(ctx, version)
 	if err != nil {
 		return nil, policyFault(err)
-	}
-	if set := c.deps.Policy(); set.Version() == v.Version {
-		return set, nil
 	}
 	source, err := c.deps.Publisher.Source(ctx, v.Version)
-	if err != nil {
-		return nil, policyFault(err)
-	}
-	set, err := policy.Compile(ctx, source)
-	return set, problemsFault("version", err)
+	return source, policyFault(err)
 }
 
-// setOf compiles files that are no version, read as a push reads them: data.json alone
-// goes with the rules in force. The context's deadline is tryPolicyTime.
-func (c *Console) setOf(ctx context.Context, files map[string]string) (*policy.Set, error) {
-	source, err := c.deps.Publisher.Whole(ctx, sourceOf(files))
-	if err != nil {
-		return nil, err
-	}
-	set, err := policy.Compile(ctx, source)
+// triedFault tells what is wrong with a set that was tried.
+func triedFault(field string, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, fault.Invalid("files", fmt.Sprintf("take longer than %s to compile and test", tryPolicyTime))
+		return fault.Invalid(field, fmt.Sprintf("take longer than %s to compile and test", tryPolicyTime))
 	}
-	return set, problemsFault("files", err)
+	return problemsFault(field, err)
 }
 
 // problemsFault tells what is wrong with a set.

@@ -332,7 +332,6 @@ func (g *gate) world() impact.World {
 			}
 			return nil
 		},
-		Used: func(string, bool, string, string) int64 { return 0 },
 		Zone: func(m *policy.Merchant) *time.Location {
 			return admission.ZoneOf(tenants.Merchant{Labels: m.Labels}, nil)
 		},

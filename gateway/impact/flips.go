@@ -1,16 +1,33 @@
 package impact
 
 import (
+	"cmp"
 	"math"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/policy"
 )
 
-// compare notes where the candidate decides otherwise.
-func (s *simulation) compare(t *trial) {
-	denies, denied := t.rule != "", t.Rule.Refuses() && !t.replay
-	if denies == denied {
+// compare notes where the candidate decides otherwise than the policy that it is held against, or where there is none than
+// was decided then.
+func (s *simulation) compare(t, against *trial) {
+	denies, denied, open := t.rule != "", t.Rule.Refuses() && !t.replay, t.open
+	_, byRateThen := t.Rule.RatePlace()
+	unsure, alike := t.unsure, false
+	if against != nil {
+		denied, byRateThen, unsure = against.rule != "", against.stage == byRate, unsure || against.unsure
+		alike = s.candidate.Record == nil && s.candidate.Set.Version() == s.candidate.Against.Version()
+		if against.open == open {
+			open = "" // whatever decides it decides it alike
+		} else {
+			open = cmp.Or(open, against.open)
+		}
+	}
+	unknown := (t.untried || open != "") && !alike
+	if unknown {
+		s.row(t, "").unknown(t.At)
+	}
+	if t.skipped || unknown && unsure || denies == denied {
 		return
 	}
 	f := flip{rule: t.rule, at: t.At, n: 1}
@@ -19,11 +36,12 @@ func (s *simulation) compare(t *trial) {
 			f.rupiah = *amount
 		}
 	}
-	_, slowed := t.Rule.RatePlace()
-	if denied {
+	if denied && against != nil {
+		f.rule = against.rule
+	} else if denied {
 		f.rule = RuleName(t.judged.base, t.Rule, t.then)
 	}
-	if t.stage != byRate && !(denied && slowed) {
+	if t.stage != byRate && !(denied && byRateThen) {
 		s.row(t, f.rule).flip(f, denies)
 		return
 	}

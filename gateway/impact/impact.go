@@ -58,7 +58,7 @@ type Past struct {
 	Before   bool
 	FailedAt time.Time
 
-	judged judged
+	judged [2]judged // by the candidate, and by what it is held against
 }
 
 // Candidate is what is tried: a policy, and records that differ.
@@ -67,6 +67,15 @@ type Candidate struct {
 	// Record is a merchant's record as it would be, under a version that no real one has; nil where records stay as they
 	// were. Several goroutines may ask at once.
 	Record func(*policy.Merchant) *policy.Merchant
+	// Against is the policy that the candidate is held against; nil is what was decided then.
+	Against *policy.Set
+}
+
+// Used names how much of a quota a merchant has used in a period.
+type Used struct {
+	Merchant      string
+	Live          bool
+	Quota, Period string
 }
 
 // World is what the simulation must know of the past besides its decisions.
@@ -74,7 +83,7 @@ type World struct {
 	// Base is a policy that decided, nil where it is not kept any more.
 	Base func(version string) *policy.Set
 	// Used is how much of a quota was used in a period when the span began.
-	Used func(merchant string, live bool, quota, period string) int64
+	Used map[Used]int64
 	// Zone is where a merchant's days and months are counted.
 	Zone func(*policy.Merchant) *time.Location
 	// Clock is the zone of the hours and weekdays that rules see: the gateway's, whatever the merchant's.
@@ -86,7 +95,7 @@ type World struct {
 }
 
 // Row is what changes for a merchant's operation by a rule, rate, quota or payout limit: the candidate's for what is newly
-// denied, the one of then for what is newly allowed. Unknown counts what was not kept and can't be told; it has no rule.
+// denied, that of what it is held against for what is newly allowed. Unknown counts what was not kept and can't be told; it has no rule.
 type Row struct {
 	Merchant     string    `json:"merchant_id"`
 	Mode         string    `json:"mode"`
@@ -213,9 +222,15 @@ func (s *simulation) spread(ctx context.Context, all []Past) error {
 	slices.SortStableFunc(units, func(a, b unit) int { return cmp.Compare(a.offset, b.offset) })
 	s.units = units
 	for _, u := range units {
-		if err := s.try(ctx, u); err != nil {
+		t, err := s.try(ctx, u)
+		var before *trial
+		if s.against != nil && err == nil {
+			before, err = s.against.try(ctx, u)
+		}
+		if err != nil {
 			return err
 		}
+		s.compare(t, before)
 	}
 	return nil
 }

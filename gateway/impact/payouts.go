@@ -3,6 +3,7 @@ package impact
 import (
 	"container/heap"
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -73,7 +74,8 @@ func (s *simulation) payout(t *trial, _ time.Time) {
 		return
 	}
 	if t.Input == nil || t.Input.Amount == nil || t.Input.Limit == "" && limits.DestinationDay != (policy.Outflow{}) {
-		s.row(t, "").unknown(t.At)
+		bounds, _ := json.Marshal(limits) // of numbers alone
+		t.open += "payouts " + string(bounds)
 	}
 	if t.Input == nil {
 		if t.Rule.IsPayout() {

@@ -1,6 +1,7 @@
 package impact
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,10 +19,10 @@ import (
 type judged struct {
 	record  *policy.Merchant // the candidate's
 	base    *policy.Set
-	same    bool // the rules say what was said then
-	stopped bool // the merchant is not active: it is refused before rules are asked, also what it sends again
-	unknown bool // nobody can tell what they say; what was said then is assumed
-	unnamed bool // the policy does not name the operation, as it has to
+	same    bool   // the rules say what was said then
+	stopped bool   // the merchant is not active: it is refused before rules are asked, also what it sends again
+	open    string // what is left to evaluate, where nobody can tell what it comes to; what was said then is assumed
+	unnamed bool   // the policy does not name the operation, as it has to
 	refuses bool
 	reasons []string
 	input   policy.AdmitInput // that was refused
@@ -46,20 +47,24 @@ func (s *simulation) judge(ctx context.Context, past []Past) error {
 	for worker := range workers {
 		group.Go(func() {
 			for i := worker; i < len(past) && errs[worker] == nil; i += workers {
-				if p := &past[i]; !p.Before && p.judged.record == nil {
-					p.judged, errs[worker] = s.rules(ctx, p)
+				if p := &past[i]; !p.Before && p.judged[s.side].record == nil {
+					p.judged[s.side], errs[worker] = s.rules(ctx, p)
 				}
 			}
 		})
 	}
 	group.Wait()
-	return errors.Join(errs...)
+	err := errors.Join(errs...)
+	if s.against != nil && err == nil {
+		err = s.against.judge(ctx, past)
+	}
+	return err
 }
 
 // rules asks the candidate's rules about one entry.
 func (s *simulation) rules(ctx context.Context, p *Past) (judged, error) {
 	if p.Record == nil {
-		return judged{unknown: true, same: true}, nil
+		return judged{same: true}, nil
 	}
 	j := judged{record: p.Record, base: s.base(p.Version)}
 	if s.candidate.Record != nil {
@@ -96,7 +101,7 @@ func (s *simulation) rules(ctx context.Context, p *Past) (judged, error) {
 		return j, err
 	}
 	// Where this fails, the request itself may have been decided: nobody knows.
-	j.same, j.unknown = true, true
+	j.same, j.open = true, "rules "+cmp.Or(candidate.Rest, string(s.candidate.Set.Version()))
 	return j, ctx.Err()
 }
 

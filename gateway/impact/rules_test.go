@@ -29,7 +29,7 @@ limits := {"rates": [{"name": "default", "rate_per_second": 20, "burst": 100}], 
 // unused is a world in which one policy decided and no quota was used.
 func unused(base *policy.Set) impact.World {
 	return impact.World{
-		Base: func(string) *policy.Set { return base }, Used: func(string, bool, string, string) int64 { return 0 },
+		Base: func(string) *policy.Set { return base },
 		Zone: func(*policy.Merchant) *time.Location { return time.UTC }, Clock: time.UTC,
 	}
 }

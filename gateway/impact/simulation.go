@@ -24,6 +24,8 @@ type simulation struct {
 	residuals map[residualKey]policy.Residual
 	bases     map[string]*policy.Set
 	named     map[string]string
+	against   *simulation // nil for what was decided
+	side      int         // of what is judged
 
 	merchants map[merchantKey]*merchant
 	buckets   map[counterKey]*bucket
@@ -76,11 +78,17 @@ type rowKey struct {
 }
 
 func newSimulation(c Candidate, w World) *simulation {
-	return &simulation{
+	s := &simulation{
 		candidate: c, world: w, rows: map[rowKey]*Row{}, residuals: map[residualKey]policy.Residual{}, bases: map[string]*policy.Set{},
 		named: map[string]string{}, merchants: map[merchantKey]*merchant{}, buckets: map[counterKey]*bucket{},
 		quotas: map[counterKey]*used{}, payouts: map[counterKey]*used{},
 	}
+	if c.Against != nil {
+		w.Progress = nil
+		s.against = newSimulation(Candidate{Set: c.Against}, w)
+		s.against.side = 1
+	}
+	return s
 }
 
 // told is how often progress is told.
@@ -89,6 +97,7 @@ const told = 1 << 14
 // trial is one request on its way through the candidate.
 type trial struct {
 	*Past
+	judged       *judged
 	who          merchantKey
 	m            *merchant
 	limits, then policy.Limits // the candidate's, and those of the past
@@ -96,12 +105,15 @@ type trial struct {
 	rule         string        // that refuses, "" for none
 	stage        stage         // at which it refuses
 	unsure       bool          // whether a rate does
+	untried      bool          // for want of the record, or of the rule
+	open         string        // what would decide it, where that is not known
+	skipped      bool          // it is compared with nothing
 	replay       bool          // or came to nothing
 }
 
 // try simulates one request: rules, rates, quotas, payout limits, in the order of admission.
-func (s *simulation) try(ctx context.Context, u unit) error {
-	t := trial{Past: u.past, who: merchantKey{u.past.Merchant, u.past.Live}}
+func (s *simulation) try(ctx context.Context, u unit) (*trial, error) {
+	t := &trial{Past: u.past, judged: &u.past.judged[s.side], who: merchantKey{u.past.Merchant, u.past.Live}, stage: admitted}
 	at := t.At.Truncate(time.Second).Add(time.Duration(u.offset * float64(time.Second)))
 	if t.m = s.merchants[t.who]; t.m == nil {
 		t.m = &merchant{flips: map[string]*flips{}}
@@ -109,7 +121,8 @@ func (s *simulation) try(ctx context.Context, u unit) error {
 	}
 	s.release(t.m, at)
 	if t.Before {
-		return s.before(ctx, &t)
+		t.skipped = true
+		return t, s.before(ctx, t)
 	}
 	if s.done++; s.done%told == 0 && s.world.Progress != nil {
 		s.world.Progress(s.done, t.At)
@@ -118,55 +131,57 @@ func (s *simulation) try(ctx context.Context, u unit) error {
 	t.replay = t.Unused && t.Operation.Money && t.Outcome == decision.Decided && (t.Input == nil || t.Rule.Refuses())
 	spent := t.Outcome == decision.Spent
 	untried := t.judged.record == nil || t.Rule == decision.Unjudged
-	if (untried || t.judged.unknown) && !t.replay && !spent {
-		s.row(&t, "").unknown(t.At)
+	if !t.replay && !spent {
+		t.untried, t.open = untried, t.judged.open
 	}
-	if untried {
-		return ctx.Err()
+	if t.skipped = untried || spent; untried {
+		return t, ctx.Err()
 	}
 	var err error
-	if t.limits, err = s.limits(ctx, s.candidate.Set, &t, t.judged.record); err != nil && !errors.Is(err, policy.ErrNoAnswer) {
-		return err
+	if t.limits, err = s.limits(ctx, s.candidate.Set, t, t.judged.record); err != nil && !errors.Is(err, policy.ErrNoAnswer) {
+		return t, err
 	}
 	unlimited := errors.Is(err, policy.ErrNoAnswer)
 	if t.judged.base != nil {
-		t.then, err = s.limits(ctx, t.judged.base, &t, t.Record)
+		t.then, err = s.limits(ctx, t.judged.base, t, t.Record)
 		t.known = err == nil
 	}
 	if spent { // it was refused, and is
-		s.take(&t, at)
-		return ctx.Err()
+		s.take(t, at)
+		return t, ctx.Err()
 	}
-	if err := s.rulesSay(ctx, &t, unlimited); err != nil {
-		return err
+	if err := s.rulesSay(ctx, t, unlimited); err != nil {
+		return t, err
+	}
+	if t.rule != "" {
+		t.stage = byRule
 	}
 	if t.rule != "" && t.Outcome == decision.Later { // it had taken its tokens
 		refused := t.rule
 		t.rule = ""
-		if s.rates(&t, at); t.rule == "" {
+		if s.rates(t, at); t.rule == "" {
 			t.rule = refused
 		}
 	}
 	if t.replay && !t.judged.stopped {
-		s.take(&t, at)
-		return ctx.Err()
+		s.take(t, at)
+		t.skipped = true
+		return t, ctx.Err()
 	}
 	for i, try := range []func(*trial, time.Time){s.rates, s.quota, s.payout} {
 		if t.rule == "" {
 			t.stage = byRate + stage(i)
-			try(&t, at)
+			try(t, at)
 		}
 	}
 	if t.rule == "" {
 		t.stage = admitted
 	}
-	s.diverge(&t)
-	if t.unsure && t.rule == "" {
-		s.row(&t, "").unknown(t.At)
-		return ctx.Err()
+	s.diverge(t)
+	if t.unsure = t.unsure && t.rule == ""; t.unsure {
+		t.open += fmt.Sprint("rates ", t.limits.Rates)
 	}
-	s.compare(&t)
-	return ctx.Err()
+	return t, ctx.Err()
 }
 
 func (s *simulation) limits(ctx context.Context, set *policy.Set, t *trial, record *policy.Merchant) (policy.Limits, error) {
@@ -257,7 +272,7 @@ func (s *simulation) rulesSay(ctx context.Context, t *trial, unlimited bool) (er
 	case t.judged.same && t.refusedByRule() && t.Rule != decision.NoLimits: // to which the rules had said yes
 		t.rule = RuleName(t.judged.base, t.Rule, t.then)
 	case t.judged.refuses:
-		t.rule, err = s.ruleOf(ctx, t.judged)
+		t.rule, err = s.ruleOf(ctx, *t.judged)
 	case unlimited:
 		t.rule = decision.NoLimits.String()
 	}
@@ -333,7 +348,7 @@ func (s *simulation) quotaOf(t *trial, name string) *used {
 	key := counterKey{t.who, name, period}
 	u := s.quotas[key]
 	if u == nil {
-		u = &used{n: s.world.Used(t.Merchant, t.Live, name, period)}
+		u = &used{n: max(0, s.world.Used[Used{t.Merchant, t.Live, name, period}])}
 		s.quotas[key] = u
 	}
 	return u

@@ -427,9 +427,7 @@ func (r *Reader) World(ctx context.Context, since, until, now time.Time) (impact
 	}
 	return impact.World{
 		Base: r.Policy, Zone: r.zone, Clock: admission.ZoneOf(tenants.Merchant{}, r.Location),
-		Used: func(merchant string, live bool, quota, period string) int64 {
-			return max(0, used[usedKey{merchant, live, quota, period}])
-		},
+		Used:      used,
 		Decisions: decisions,
 	}, r.err
 }
@@ -450,9 +448,9 @@ func decidedIn(minute, since, until time.Time, c decision.Counted) int64 {
 const month = "2006-01"
 
 // used is what is used now of all quotas of the months between two times, wherever on earth.
-func (r *Reader) used(ctx context.Context, since, now time.Time) (map[usedKey]int64, error) {
+func (r *Reader) used(ctx context.Context, since, now time.Time) (map[impact.Used]int64, error) {
 	const zones = 14 * time.Hour // the furthest
-	used := map[usedKey]int64{}
+	used := map[impact.Used]int64{}
 	for at, last := since.Add(-zones).UTC(), ""; !at.After(now.Add(zones)); at = at.Add(zones) {
 		period := at.Format(month)
 		if period == last {
@@ -464,21 +462,15 @@ func (r *Reader) used(ctx context.Context, since, now time.Time) (map[usedKey]in
 			return nil, err
 		}
 		for _, u := range found {
-			used[usedKey{u.Owner.MerchantID, u.Owner.Mode == string(tenants.Live), u.Name, period}] = u.Units
+			used[impact.Used{u.Owner.MerchantID, u.Owner.Mode == string(tenants.Live), u.Name, period}] = u.Units
 		}
 	}
 	return used, nil
 }
 
-type usedKey struct {
-	merchant      string
-	live          bool
-	quota, period string
-}
-
 // giveBack takes what a series used of quotas since a time off what is used now. What was
 // decided after now is not in that.
-func (r *Reader) giveBack(ctx context.Context, used map[usedKey]int64, minute, since, now time.Time, c decision.Counted, known impact.Known) error {
+func (r *Reader) giveBack(ctx context.Context, used map[impact.Used]int64, minute, since, now time.Time, c decision.Counted, known impact.Known) error {
 	sign := int64(-1)
 	switch {
 	case c.Rule.Refuses() || c.Outcome != decision.Decided && c.Outcome != decision.Unused:
@@ -499,7 +491,7 @@ func (r *Reader) giveBack(ctx context.Context, used map[usedKey]int64, minute, s
 	for _, quota := range limits.Quotas {
 		for _, n := range c.Counts {
 			if at := minute.Add(time.Duration(n.Second) * time.Second); !at.Before(since) && at.Before(now) {
-				used[usedKey{c.Merchant, c.Live, quota.Name, at.In(r.zone(record)).Format(month)}] += sign * int64(n.N)
+				used[impact.Used{c.Merchant, c.Live, quota.Name, at.In(r.zone(record)).Format(month)}] += sign * int64(n.N)
 			}
 		}
 	}

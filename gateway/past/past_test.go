@@ -228,11 +228,11 @@ func TestWhatWasUsedBeforeTheSpan(t *testing.T) {
 		t.Errorf("%d were decided in the span, want 5", world.Decisions)
 	}
 	for who, want := range map[string]int64{"mer_a": 2, "mer_b": 0} {
-		if got := world.Used(who, true, "wallet2", "2026-11"); got != want {
+		if got := world.Used[impact.Used{Merchant: who, Live: true, Quota: "wallet2", Period: "2026-11"}]; got != want {
 			t.Errorf("%s had used %d, want %d", who, got, want)
 		}
 	}
-	if got := world.Used("mer_a", false, "wallet2", "2026-11") + world.Used("mer_a", true, "wallet2", "2026-10"); got != 0 {
+	if got := world.Used[impact.Used{Merchant: "mer_a", Quota: "wallet2", Period: "2026-11"}] + world.Used[impact.Used{Merchant: "mer_a", Live: true, Quota: "wallet2", Period: "2026-10"}]; got != 0 {
 		t.Errorf("in test mode and the month before it was %d", got)
 	}
 }

@@ -17,8 +17,8 @@ import (
 // Open makes a follower that runs the version in force, or, where that can't be loaded,
 // the newest one before it that can. Where none ever was in force the first set is.
 func Open(ctx context.Context, deps Dependencies) (*Follower, error) {
-	if deps.compile == nil {
-		deps.compile = policy.Compile
+	if deps.Compile == nil {
+		deps.Compile = policy.Compile
 	}
 	if deps.Refused == nil {
 		deps.Refused = func(string) {}
@@ -54,7 +54,7 @@ func Open(ctx context.Context, deps Dependencies) (*Follower, error) {
 // first puts the first set in force; another replica may be faster.
 func (f *Follower) first(ctx context.Context) error {
 	now := f.deps.Now().UTC().Truncate(time.Microsecond)
-	set, err := f.deps.compile(ctx, f.deps.First)
+	set, err := f.deps.Compile(ctx, f.deps.First)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (f *Follower) lastGood(ctx context.Context, head store.PolicyHead) (*policy
 	}
 	f.deps.Log.ErrorContext(ctx, "no policy version that was in force can be loaded: the default policy is used, and no money is moved")
 	f.paused.Store(true)
-	return f.deps.compile(ctx, policy.Default())
+	return f.deps.Compile(ctx, policy.Default())
 }
 
 // before are the versions that were in force, by activations that gateways have written:

@@ -116,7 +116,8 @@ type Dependencies struct {
 	Now     func() time.Time
 	Log     *slog.Logger
 
-	compile func(context.Context, policy.Source) (*policy.Set, error)
+	// Compile judges a version and makes its set; nil is policy.Compile.
+	Compile func(context.Context, policy.Source) (*policy.Set, error)
 }
 
 // unusable says why a version can't run here, whatever is tried again.
@@ -152,7 +153,7 @@ func (f *Follower) load(ctx context.Context, version policy.Version) (*policy.Se
 	}
 	compiling, cancel := context.WithTimeout(context.WithoutCancel(ctx), compileTime)
 	defer cancel()
-	set, err := f.deps.compile(compiling, v.Source)
+	set, err := f.deps.Compile(compiling, v.Source)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, &unusable{fmt.Sprintf("it does not compile within %s", compileTime)}

@@ -144,7 +144,7 @@ func (w *world) start(host string, changes ...func(*replica, *Dependencies)) *re
 	deps := Dependencies{
 		Store: r.cuttable, Vault: w.vault, Self: store.Replica{ID: uuid.New(), Host: host, Binary: "v1", StartedAt: w.clock()},
 		First: policy.Default(), FirstMessage: "the first start", Refused: func(what string) { r.refused = append(r.refused, what) },
-		Now: w.clock, Log: slog.New(slog.NewTextHandler(r.log, nil)), compile: r.compile,
+		Now: w.clock, Log: slog.New(slog.NewTextHandler(r.log, nil)), Compile: r.compile,
 	}
 	for _, change := range changes {
 		change(r, &deps)
@@ -533,8 +533,8 @@ func TestTooSlow(t *testing.T) {
 	w := newWorld(t)
 	compiles := 0
 	slow := func(_ *replica, d *Dependencies) {
-		next := d.compile
-		d.compile = func(ctx context.Context, source policy.Source) (*policy.Set, error) {
+		next := d.Compile
+		d.Compile = func(ctx context.Context, source policy.Source) (*policy.Set, error) {
 			if strings.Contains(string(source["data.json"]), "slow") {
 				compiles++
 				return nil, fmt.Errorf("cut short: %w", context.DeadlineExceeded)

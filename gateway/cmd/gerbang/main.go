@@ -62,6 +62,7 @@ type commands struct {
 	Keyset     keysetCommands     `cmd:"" help:"Create, rotate and prune the keyset that seals providers' credentials."`
 	Plugin     pluginCommands     `cmd:"" help:"List plugins, and show what approves a new one."`
 	Launch     pluginLaunch       `cmd:"" hidden:"" name:"plugin-launch" help:"Become a plugin; the gateway starts it."`
+	Judge      policyJudge        `cmd:"" hidden:"" name:"policy-judge" help:"Judge a policy; the gateway starts it."`
 	Policy     policyCommands     `cmd:"" help:"Push, activate, roll back, compare and test policies."`
 	Replica    replicaCommands    `cmd:"" help:"List the gateways that run, and what each runs."`
 	QRIS       qrisCommands       `cmd:"" name:"qris" help:"Read QR codes."`

@@ -17,6 +17,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/confine"
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
+	"github.com/seed-f006e74d/gerbang/gateway/judge"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -25,8 +26,8 @@ import (
 // TestMain makes the test binary a plugin, too: a host starts one under a name
 // of this form and with an environment of its own.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == confine.Command || filepath.Base(os.Args[0]) == "gerbang" { // as shells ask it
-		os.Exit((&program{out: os.Stdout, err: os.Stderr}).run(context.Background(), os.Args[1:]))
+	if len(os.Args) > 1 && (os.Args[1] == confine.Command || os.Args[1] == judge.Command) || filepath.Base(os.Args[0]) == "gerbang" { // as shells ask it
+		os.Exit((&program{in: os.Stdin, out: os.Stdout, err: os.Stderr}).run(context.Background(), os.Args[1:]))
 	}
 	if strings.HasSuffix(os.Args[0], "plugins/liar") { // as a simulator it leads elsewhere
 		ready := os.Args[slices.Index(os.Args, "--ready-file")+1]

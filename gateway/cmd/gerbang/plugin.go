@@ -12,6 +12,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/confine"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
+	"github.com/seed-f006e74d/gerbang/gateway/judge"
 )
 
 type pluginCommands struct {
@@ -39,6 +40,12 @@ func (*pluginLaunch) Run(p *program) error {
 	os.Exit(confine.Refused)
 	return nil
 }
+
+// policyJudge is the process that judges a policy; the gateway starts it.
+type policyJudge struct{}
+
+// Run carries out one order.
+func (*policyJudge) Run(p *program) error { return judge.Main(p.in, p.out) }
 
 type pluginList struct{}
 
