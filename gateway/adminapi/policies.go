@@ -18,6 +18,9 @@ type NewPolicy struct {
 	// Force overrules what is wrong with the set's meaning, and says why; it can't
 	// overrule anything else.
 	Force string `json:"force,omitempty"`
+	// Replaces is the version that the set was edited from; another one in force refuses it. Where it is not given, the
+	// version in force must be the first, or pushed by the same operator.
+	Replaces string `json:"replaces,omitempty"`
 }
 
 // PolicyVersion is a policy set that was pushed.

@@ -71,16 +71,12 @@ func (a *App) openPolicyDir(ctx context.Context) error {
 	return err
 }
 
-const (
-	// editor is who makes the versions of the development's directory.
-	editor  = "policy-dir"
-	asMeant = "edits in development are taken as they are meant"
-)
+const asMeant = "edits in development are taken as they are meant"
 
 // publishDir makes an edit of the development's directory a version, and proposes it.
 func (a *App) publishDir(ctx context.Context, source policy.Source) error {
 	v, _, err := a.publisher.Push(ctx, rollout.Push{
-		Source: source, Author: editor, Message: "an edit in " + a.config.policyDir, Force: asMeant,
+		Source: source, Author: rollout.Editor, Message: "an edit in " + a.config.policyDir, Force: asMeant, Anyway: true,
 	})
 	if err != nil {
 		return err
@@ -91,7 +87,7 @@ func (a *App) publishDir(ctx context.Context, source policy.Source) error {
 	for _, f := range v.Findings {
 		a.log.WarnContext(ctx, "policy edit: "+f.Reason, "file", f.File, "line", f.Line)
 	}
-	_, err = a.publisher.Activate(ctx, v.Version, rollout.Wish{Operator: editor, Force: true, Reason: asMeant})
+	_, err = a.publisher.Activate(ctx, v.Version, rollout.Wish{Operator: rollout.Editor, Force: true, Reason: asMeant})
 	if errors.Is(err, store.ErrPolicyActive) {
 		return nil
 	}

@@ -31,9 +31,13 @@ func (c *Console) pushPolicy(x *call, wanted adminapi.NewPolicy) (out adminapi.P
 	if !plain(wanted.Force, 0, maxReason) {
 		return out, fault.Invalid("force", "must have at most 500 characters, without control characters")
 	}
-	v, pushed, err := c.deps.Publisher.Push(x.request.Context(), rollout.Push{
-		Source: sourceOf(wanted.Files), Author: x.operator.Name, Message: wanted.Message, Force: wanted.Force,
-	})
+	push := rollout.Push{Source: sourceOf(wanted.Files), Author: x.operator.Name, Message: wanted.Message, Force: wanted.Force}
+	if wanted.Replaces != "" {
+		if push.Replaces, err = c.policyNamed(x, wanted.Replaces); err != nil {
+			return out, err
+		}
+	}
+	v, pushed, err := c.deps.Publisher.Push(x.request.Context(), push)
 	if err != nil {
 		return out, policyFault(err)
 	}
@@ -182,8 +186,7 @@ func (c *Console) replaced(x *call, wanted adminapi.Wish) (policy.Version, error
 	if err := checkReason(wanted.Reason); err != nil || wanted.Replaces == "" {
 		return "", err
 	}
-	v, err := c.deps.Publisher.Find(x.request.Context(), wanted.Replaces)
-	return v.Version, policyFault(err)
+	return c.policyNamed(x, wanted.Replaces)
 }
 
 func (c *Console) showActivation(x *call, wanted adminapi.ActivationID) (out adminapi.PolicyActivation, err error) {
@@ -273,6 +276,9 @@ func policyFault(err error) error {
 	if unfit, ok := errors.AsType[*rollout.Unfit](err); ok {
 		return fault.New(fault.InvalidRequest, "Version "+rollout.Short(unfit.Version)+" does not fit the merchants and operations there are now. Nothing was changed: "+
 			"mend that first, or overrule it with force and a reason. "+unfit.Error())
+	}
+	if o, ok := errors.AsType[*rollout.Overtaken](err); ok {
+		return fault.New(fault.DuplicateReference, "Nothing was changed: "+o.Error()+"\nTake that into your edit, or name the version that it is to replace: --replaces "+rollout.Short(o.Head)+".")
 	}
 	switch {
 	case errors.Is(err, store.ErrNotFound):

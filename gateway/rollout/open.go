@@ -51,6 +51,9 @@ func Open(ctx context.Context, deps Dependencies) (*Follower, error) {
 	return f, nil
 }
 
+// firstAuthor is whose the set of the first start is.
+const firstAuthor = "gerbang"
+
 // first puts the first set in force; another replica may be faster.
 func (f *Follower) first(ctx context.Context) error {
 	now := f.deps.Now().UTC().Truncate(time.Microsecond)
@@ -59,7 +62,7 @@ func (f *Follower) first(ctx context.Context) error {
 		return err
 	}
 	v := store.PolicyVersion{
-		Version: set.Version(), Source: f.deps.First, Author: "gerbang", Message: f.deps.FirstMessage, PushedAt: now,
+		Version: set.Version(), Source: f.deps.First, Author: firstAuthor, Message: f.deps.FirstMessage, PushedAt: now,
 	}
 	done := store.Activation{ID: uuid.New(), Version: v.Version, RequestedBy: v.Author, State: store.ActivationDone}
 	head := store.PolicyHead{Activation: done.ID, Version: v.Version, Changes: 1}

@@ -52,6 +52,9 @@ type Push struct {
 	Author  string
 	Message string
 	Force   string // why what is wrong with its meaning is overruled, "" where it is not
+	// Replaces is the version that the set was edited from, "" where nobody knows. Anyway takes the set whatever is in force.
+	Replaces policy.Version
+	Anyway   bool
 }
 
 var (
@@ -65,7 +68,8 @@ var (
 )
 
 // Push judges a set and keeps it, as pushed or refused. What was pushed before stays as
-// it is, and pushed is false.
+// it is, and pushed is false. The error is *Overtaken where another version is in force than
+// the set was edited from.
 func (p *Publisher) Push(ctx context.Context, push Push) (v store.PolicyVersion, pushed bool, err error) {
 	head, err := p.Record.PolicyHead(ctx)
 	if err != nil {
@@ -75,6 +79,11 @@ func (p *Publisher) Push(ctx context.Context, push Push) (v store.PolicyVersion,
 		return v, false, err
 	}
 	version := push.Source.Version()
+	if version != head.Version && !push.Anyway {
+		if err := p.overtaken(ctx, head.Version, push.Replaces, push.Author); err != nil {
+			return v, false, err
+		}
+	}
 	v, err = p.Record.PolicyVersion(ctx, version)
 	if err == nil && v.State != store.PolicyRefused || err != nil && !errors.Is(err, store.ErrNotFound) {
 		return v, false, err
@@ -165,11 +174,17 @@ type Wish struct {
 
 // Activate proposes a version to replace another one, "" for the one in force now. The
 // replicas decide it; the answer says what was asked for. The error is *Unfit where the
-// version does not fit.
+// version does not fit, and *Overtaken where it was never in force, was pushed beside another
+// one than another operator has put in force since, and the wish does not name that.
 func (p *Publisher) Activate(ctx context.Context, version policy.Version, wish Wish) (store.Activation, error) {
 	head, err := p.Record.PolicyHead(ctx)
 	if err != nil {
 		return store.Activation{}, err
+	}
+	if v, err := p.Record.PolicyVersion(ctx, version); err == nil && v.State == store.PolicyPushed && v.Predecessor != head.Version && wish.Replaces == "" {
+		if err := p.overtaken(ctx, head.Version, "", wish.Operator); err != nil {
+			return store.Activation{}, err
+		}
 	}
 	return p.propose(ctx, wish, "policy.activate", head, store.Activation{
 		Version: version, Replaces: cmp.Or(wish.Replaces, head.Version), Back: head.Activation, Reason: wish.Reason,

@@ -689,7 +689,7 @@ func TestPush(t *testing.T) {
 			t.Errorf("%+v is audited as %+v", c, added)
 		}
 	}
-	if v, pushed, err := w.publisher.Push(t.Context(), Push{Source: edited("one"), Author: "budi", Message: "m"}); err != nil || pushed || v.Author != "ayu" {
+	if v, pushed, err := w.publisher.Push(t.Context(), Push{Source: edited("one"), Author: "budi", Message: "m", Replaces: w.head().Version}); err != nil || pushed || v.Author != "ayu" {
 		t.Errorf("pushed again: %v %v %+v", pushed, err, v)
 	}
 	full := string(v.Version)

@@ -82,7 +82,7 @@ func (d *declaredPolicy) plan(ctx context.Context, at *platform) (changes []chan
 	case i < 0 && d.Path == "":
 		return nil, notFoundf("no version begins with %s: push it first, or declare the path of its files", wanted)
 	case i < 0:
-		changes = append(changes, change{What: "push " + shortVersion(wanted) + ": " + d.Message, act: doing(func(ctx context.Context) error { return d.push(ctx, at, files) })})
+		changes = append(changes, change{What: "push " + shortVersion(wanted) + ": " + d.Message, act: doing(func(ctx context.Context) error { return d.push(ctx, at, files, active) })})
 	default:
 		wanted = at.policies[i].Version
 	}
@@ -126,8 +126,8 @@ func (at *platform) versionOf(ctx context.Context, files map[string]string) (str
 	return string(source.Version()), nil
 }
 
-func (d *declaredPolicy) push(ctx context.Context, at *platform, files map[string]string) error {
-	wanted := adminapi.NewPolicy{Files: files, Message: d.Message}
+func (d *declaredPolicy) push(ctx context.Context, at *platform, files map[string]string, active string) error {
+	wanted := adminapi.NewPolicy{Files: files, Message: d.Message, Replaces: active}
 	if at.options.Force {
 		wanted.Force = at.options.Reason
 	}

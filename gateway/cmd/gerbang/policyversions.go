@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -30,7 +31,7 @@ type policyPush struct {
 	Dir      string `arg:"" help:"Directory with data.json and .rego files. Without .rego files those of the version in force are taken."`
 	Message  string `required:"" short:"m" help:"Why; kept with the version."`
 	Activate bool   `help:"Put it in force, too."`
-	Replaces string `with:"activate" placeholder:"VERSION" help:"With --activate: only if this version is in force; the one that is as the push begins, unless given."`
+	Replaces string `placeholder:"VERSION" help:"Only if this version is in force, from which the directory was edited; unless given, the one that policy show --export has written there. Naming another operator's has what it changed gone."`
 	Force    bool   `help:"Overrule what is wrong with its meaning, such as a tier in use that is removed. Nothing else can be overruled."`
 	Reason   string `help:"Why, with --force; kept with the version."`
 	Wait     bool   `with:"activate" help:"With --activate: until every live replica runs it. The exit code is 5 where one does not within a minute."`
@@ -53,13 +54,20 @@ func (c *policyPush) Run(ctx context.Context, p *program, admin *adminapi.Client
 	if err != nil {
 		return err
 	}
-	wanted := adminapi.NewPolicy{Files: files, Message: c.Message}
+	wanted := adminapi.NewPolicy{Files: files, Message: c.Message, Replaces: c.Replaces}
 	if c.Force {
 		wanted.Force = c.Reason
 	}
-	if c.Activate && c.Replaces == "" { // before the push takes its rules
+	began := beganFrom(c.Dir)
+	if c.Replaces == "" && (c.Activate || len(began) > 0) { // before the push takes its rules
 		if c.Replaces, err = inForce(ctx, admin); err != nil {
 			return err
+		}
+		switch {
+		case slices.Contains(began, c.Replaces):
+			wanted.Replaces = c.Replaces
+		case len(began) > 0:
+			wanted.Replaces = began[0]
 		}
 	}
 	v, err := adminapi.PushPolicy.Call(ctx, admin, wanted)
@@ -83,6 +91,11 @@ func (c *policyPush) Run(ctx context.Context, p *program, admin *adminapi.Client
 			return errors.New("the policy is refused: it has a fault")
 		}
 		return fmt.Errorf("the policy is refused: it has %d faults", refused)
+	}
+	if len(began) > 0 && !slices.Contains(began, v.Version) {
+		if err := writeBegan(c.Dir, append(began, v.Version)); err != nil {
+			return err
+		}
 	}
 	rows := versionRows(v)
 	if v.Existed {
@@ -171,6 +184,9 @@ func (c *policyShow) Run(ctx context.Context, p *program, admin *adminapi.Client
 		if err := source.WriteDir(c.Export); err != nil {
 			return err
 		}
+		if err := writeBegan(c.Export, []string{v.Version}); err != nil {
+			return err
+		}
 	}
 	rows := versionRows(v)
 	for _, f := range v.Findings {
@@ -180,6 +196,23 @@ func (c *policyShow) Run(ctx context.Context, p *program, admin *adminapi.Client
 		rows = append(rows, []string{"file", fmt.Sprintf("%s, %d bytes", filepath.Join(c.Export, name), len(source[name]))})
 	}
 	return p.show(v, rows...)
+}
+
+// beganFile is where a directory holds the version that it was written from, and then those that were pushed of it. It is
+// hidden, so it is no file of the set.
+const beganFile = ".gerbang-versions"
+
+// beganFrom are those versions, none where the directory is of elsewhere.
+func beganFrom(dir string) []string {
+	content, err := os.ReadFile(filepath.Join(dir, beganFile))
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(content))
+}
+
+func writeBegan(dir string, versions []string) error {
+	return os.WriteFile(filepath.Join(dir, beganFile), []byte(strings.Join(versions, "\n")+"\n"), 0o644)
 }
 
 func sourceOf(v adminapi.PolicyVersion) policy.Source {

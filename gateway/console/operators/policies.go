@@ -108,7 +108,7 @@ func (c *Console) push(r *room) error {
 	} else if base.Files[dataFile], err = withNumbers(base.Files[dataFile], r.Request.PostForm); err != nil {
 		return err
 	}
-	pushed, err := adminapi.PushPolicy.Call(r.Request.Context(), r.admin, adminapi.NewPolicy{Files: base.Files, Message: r.Form("message")})
+	pushed, err := adminapi.PushPolicy.Call(r.Request.Context(), r.admin, adminapi.NewPolicy{Files: base.Files, Message: r.Form("message"), Replaces: base.Version})
 	switch {
 	case err != nil:
 		return err
