@@ -77,6 +77,8 @@ type Finding struct {
 	Line    int    `json:"line,omitempty"`
 	Col     int    `json:"column,omitempty"`
 	Reason  string `json:"reason"`
+	// Confirm says that whoever puts the set in force must say that this is meant.
+	Confirm bool `json:"confirm,omitempty"`
 	// Merchants is how many it is about.
 	Merchants int `json:"merchants"`
 }
@@ -219,6 +221,8 @@ type gate struct {
 	found       map[place]map[string]*finding
 	// counted are the quotas that count an operation, limited those without a limit of a merchant's own.
 	counted, limited map[string]bool
+	// allowed are the tiers of which a request was allowed that moves money.
+	allowed map[string]bool
 	// reached are the lines of rules that requests came to.
 	reached map[place]bool
 	// unanswered are, by tier, the operations without limits.
@@ -287,6 +291,7 @@ func (g *gate) findings() []Finding {
 
 // ask asks the set about every operation of every tier, with generated requests, and about the recorded ones.
 func (g *gate) ask(ctx context.Context) error {
+	g.allowed = map[string]bool{}
 	g.unanswered, g.limited, g.shown = map[string][]string{}, map[string]bool{}, map[ownPart]map[bool][]string{}
 	tiers := g.set.tiers()
 	for _, tier := range slices.Sorted(maps.Keys(g.facts.Merchants)) {
@@ -334,7 +339,10 @@ func (g *gate) ask(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	if g.onlyMeaning {
+		return nil
+	}
+	return g.refusesAll(ctx, offered, tiers, values)
 }
 
 // judge asks for a decision on one request, and notes what is wrong with the answer and with its cost.
@@ -345,6 +353,9 @@ func (g *gate) judge(ctx context.Context, in AdmitInput, what string) {
 	}
 	got := g.set.tryAdmit(ctx, in, ofRequest)
 	g.fault(ctx, got, in, what)
+	if got.decision.Allow && slices.Contains(moneyKinds, in.Operation.Kind) {
+		g.allowed[in.Merchant.Tier] = true
+	}
 	rule := g.set.rules.GetRules(admitRef)[0]
 	switch {
 	case got.fault != nil || ctx.Err() != nil:

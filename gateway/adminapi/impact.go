@@ -38,6 +38,7 @@ type MerchantTrial struct {
 // Impact is what would have been decided otherwise.
 type Impact struct {
 	Version      string      `json:"version"`
+	Against      string      `json:"against,omitempty"` // the version in force that it is held against; not given for what was decided
 	Since        time.Time   `json:"since"`
 	Until        time.Time   `json:"until"`
 	Verdict      string      `json:"verdict"` // stricter, looser, mixed or equal
@@ -46,13 +47,23 @@ type Impact struct {
 	NewlyAllowed int64       `json:"newly_allowed"`
 	Rupiah       int64       `json:"rupiah"` // of live requests alone
 	Unknown      int64       `json:"unknown"`
+	Live         ImpactSum   `json:"live"`
+	Test         ImpactSum   `json:"test"`
 	Rows         []ImpactRow `json:"rows"`
+}
+
+// ImpactSum is what changes in a mode.
+type ImpactSum struct {
+	NewlyDenied  int64 `json:"newly_denied"`
+	NewlyAllowed int64 `json:"newly_allowed"`
+	Unknown      int64 `json:"unknown"`
 }
 
 // ImpactRow is what changes for a merchant's operation by a rule, rate, quota or payout limit. What is unknown was not
 // kept, and has no rule.
 type ImpactRow struct {
 	MerchantID   string    `json:"merchant_id" column:"MERCHANT"`
+	MerchantName string    `json:"merchant_name" column:"NAME"`
 	Mode         string    `json:"mode" column:"MODE"`
 	Operation    string    `json:"operation" column:"OPERATION"`
 	Rule         string    `json:"rule" column:"BY" otherwise:"-"`

@@ -87,6 +87,8 @@ type Wish struct {
 	// Force overrules, for the reason, that the version does not fit the merchants and
 	// operations of now.
 	Force bool `json:"force,omitempty" help:"Overrule that it does not fit the merchants and operations there are now, such as a tier in use that it has not."`
+	// Yes says that what findings want to be confirmed is meant.
+	Yes bool `json:"yes,omitempty" help:"Also if the push has warned that it refuses all money of a tier."`
 }
 
 // PolicyActivation is what became of an activation. It is decided when its state is

@@ -87,7 +87,7 @@ func (a *App) publishDir(ctx context.Context, source policy.Source) error {
 	for _, f := range v.Findings {
 		a.log.WarnContext(ctx, "policy edit: "+f.Reason, "file", f.File, "line", f.Line)
 	}
-	_, err = a.publisher.Activate(ctx, v.Version, rollout.Wish{Operator: rollout.Editor, Force: true, Reason: asMeant})
+	_, err = a.publisher.Activate(ctx, v.Version, rollout.Wish{Operator: rollout.Editor, Force: true, Yes: true, Reason: asMeant})
 	if errors.Is(err, store.ErrPolicyActive) {
 		return nil
 	}

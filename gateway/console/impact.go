@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -76,6 +77,7 @@ func (c *Console) tryOnPast(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	document := impactDocument(t, report)
+	c.nameMerchants(r.Context(), document.Rows)
 	say(adminapi.ImpactLine{Data: &document})
 }
 
@@ -193,12 +195,38 @@ func (c *Console) run(ctx context.Context, t trial, progress func(adminapi.Impac
 	return report, problemsFault("files", err)
 }
 
+// nameMerchants gives rows the names that merchants have now.
+func (c *Console) nameMerchants(ctx context.Context, rows []adminapi.ImpactRow) {
+	names := map[string]string{}
+	for _, row := range rows {
+		names[row.MerchantID] = ""
+	}
+	found, err := c.deps.Decisions.Past.MerchantsByID(ctx, slices.Sorted(maps.Keys(names)))
+	if err != nil {
+		c.log.WarnContext(ctx, "an impact is told without merchants' names", "error", err)
+	}
+	for _, m := range found {
+		names[string(m.ID)] = m.Name
+	}
+	for i := range rows {
+		rows[i].MerchantName = names[rows[i].MerchantID]
+	}
+}
+
 func impactDocument(t trial, r impact.Report) adminapi.Impact {
 	out := adminapi.Impact{
 		Version: string(t.Source.Version()), Since: t.since, Until: t.until, Verdict: r.Verdict, Decisions: r.Decisions,
 		NewlyDenied: r.NewlyDenied, NewlyAllowed: r.NewlyAllowed, Rupiah: r.Rupiah, Unknown: r.Unknown, Rows: make([]adminapi.ImpactRow, len(r.Rows)),
 	}
+	if t.Against != nil {
+		out.Against = string(t.Against.Version())
+	}
 	for i, row := range r.Rows {
+		of := &out.Test
+		if row.Mode == string(tenants.Live) {
+			of = &out.Live
+		}
+		of.NewlyDenied, of.NewlyAllowed, of.Unknown = of.NewlyDenied+row.NewlyDenied, of.NewlyAllowed+row.NewlyAllowed, of.Unknown+row.Unknown
 		out.Rows[i] = adminapi.ImpactRow{
 			MerchantID: row.Merchant, Mode: row.Mode, Operation: row.Operation, Rule: row.Rule, NewlyDenied: row.NewlyDenied,
 			NewlyAllowed: row.NewlyAllowed, FirstAt: row.FirstAt, Rupiah: row.Rupiah, Unknown: row.Unknown,

@@ -175,7 +175,7 @@ func (c *Console) rollBackPolicy(x *call, wanted adminapi.Wish) (out adminapi.Po
 }
 
 func wishOf(x *call, wanted adminapi.Wish, replaces policy.Version) rollout.Wish {
-	return rollout.Wish{Operator: x.operator.Name, Replaces: replaces, Reason: wanted.Reason, Force: wanted.Force}
+	return rollout.Wish{Operator: x.operator.Name, Replaces: replaces, Reason: wanted.Reason, Force: wanted.Force, Yes: wanted.Yes}
 }
 
 // replaced is the version that an activation has to replace, "" for the one in force.
@@ -276,6 +276,9 @@ func policyFault(err error) error {
 	if unfit, ok := errors.AsType[*rollout.Unfit](err); ok {
 		return fault.New(fault.InvalidRequest, "Version "+rollout.Short(unfit.Version)+" does not fit the merchants and operations there are now. Nothing was changed: "+
 			"mend that first, or overrule it with force and a reason. "+unfit.Error())
+	}
+	if u, ok := errors.AsType[*rollout.Unconfirmed](err); ok {
+		return fault.New(fault.InvalidRequest, "Nothing was changed: "+u.Error()+". If that is meant, activate version "+rollout.Short(u.Version)+" with yes (--yes).")
 	}
 	if o, ok := errors.AsType[*rollout.Overtaken](err); ok {
 		return fault.New(fault.DuplicateReference, "Nothing was changed: "+o.Error()+"\nTake that into your edit, or name the version that it is to replace: --replaces "+rollout.Short(o.Head)+".")

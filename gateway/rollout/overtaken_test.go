@@ -72,3 +72,22 @@ func TestNobodysEditIsLost(t *testing.T) {
 	}
 	w.run(budis.Version, r)
 }
+
+// TestWhatIsSeldomMeantIsConfirmed: a version with such a finding is put in force with yes alone.
+func TestWhatIsSeldomMeantIsConfirmed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.start("a")
+	source := policy.Default()
+	source["data.json"] = []byte(`{"tiers": {"closed": {"rate_per_second": 5, "burst": 10}}}`)
+	version := w.push(source)
+	_, err := w.publisher.Activate(t.Context(), version, Wish{Operator: "ayu"})
+	if u, ok := errors.AsType[*Unconfirmed](err); !ok || !strings.Contains(u.Error(), "it takes no money") {
+		t.Errorf("without yes: %v", err)
+	}
+	if _, err := w.publisher.Activate(t.Context(), version, Wish{Operator: "ayu", Yes: true}); err != nil {
+		t.Fatal(err)
+	}
+	w.look(r)
+	w.run(version, r)
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -170,18 +171,25 @@ type Wish struct {
 	Replaces policy.Version // that has to be in force
 	Reason   string
 	Force    bool // overrule, for the reason, what does not fit
+	Yes      bool // what the version's findings want to be confirmed is meant
 }
 
 // Activate proposes a version to replace another one, "" for the one in force now. The
 // replicas decide it; the answer says what was asked for. The error is *Unfit where the
 // version does not fit, and *Overtaken where it was never in force, was pushed beside another
-// one than another operator has put in force since, and the wish does not name that.
+// one than another operator has put in force since, and the wish does not name that. It is
+// *Unconfirmed where the wish does not say that what the version does is meant.
 func (p *Publisher) Activate(ctx context.Context, version policy.Version, wish Wish) (store.Activation, error) {
 	head, err := p.Record.PolicyHead(ctx)
 	if err != nil {
 		return store.Activation{}, err
 	}
-	if v, err := p.Record.PolicyVersion(ctx, version); err == nil && v.State == store.PolicyPushed && v.Predecessor != head.Version && wish.Replaces == "" {
+	v, err := p.Record.PolicyVersion(ctx, version)
+	meant := slices.DeleteFunc(slices.Clone(v.Findings), func(f policy.Finding) bool { return !f.Confirm })
+	if err == nil && len(meant) > 0 && !wish.Yes && version != head.Version {
+		return store.Activation{}, &Unconfirmed{Unfit{version, meant}}
+	}
+	if err == nil && v.State == store.PolicyPushed && v.Predecessor != head.Version && wish.Replaces == "" {
 		if err := p.overtaken(ctx, head.Version, "", wish.Operator); err != nil {
 			return store.Activation{}, err
 		}

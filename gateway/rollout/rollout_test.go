@@ -59,6 +59,8 @@ func newWorld(t *testing.T) *world {
 				return []policy.Finding{{Check: policy.CheckCost, File: "data.json", Line: 1, Reason: "wrong"}, {Reason: "beware", Warning: true}}, nil
 			} else if strings.Contains(text, "unwise") {
 				return []policy.Finding{{Check: policy.CheckMeaning, File: "data.json", Line: 1, Reason: "unwise", Merchants: 7}}, nil
+			} else if strings.Contains(text, "closed") {
+				return []policy.Finding{{Check: policy.CheckMeaning, Warning: true, Confirm: true, File: "admit.rego", Line: 1, Reason: "it takes no money"}}, nil
 			}
 			return nil, nil
 		},

@@ -21,6 +21,9 @@ type Unfit struct {
 	Findings []policy.Finding
 }
 
+// Unconfirmed says that a version does what is seldom meant, and that nobody has said that it is.
+type Unconfirmed struct{ Unfit }
+
 // Error lists what does not fit, each with its place and how many merchants it is about.
 func (u *Unfit) Error() string {
 	const most = 10

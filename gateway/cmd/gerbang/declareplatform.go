@@ -92,7 +92,7 @@ func (d *declaredPolicy) plan(ctx context.Context, at *platform) (changes []chan
 	activate := change{What: "put " + shortVersion(wanted) + " in force, in place of " + dash(shortVersion(active)), act: func(ctx context.Context) (string, error) {
 		a, _, err := at.activated(ctx, at.admin, false, func() (adminapi.PolicyActivation, error) {
 			return adminapi.ActivatePolicy.Call(ctx, at.admin, adminapi.ActivatedPolicy{
-				Version: wanted, Wish: adminapi.Wish{Replaces: active, Reason: at.options.Reason, Force: at.options.Force},
+				Version: wanted, Wish: adminapi.Wish{Replaces: active, Reason: at.options.Reason, Force: at.options.Force, Yes: at.options.Force},
 			})
 		})
 		if err == nil && a.State == stateWaiting {

@@ -10,7 +10,7 @@ import (
 )
 
 type policyImpact struct {
-	Candidate string `arg:"" help:"A version, or a directory with data.json and .rego files. Without .rego files those of the version in force are taken."`
+	Candidate string `arg:"" help:"A version, active, or a directory with data.json and .rego files. Without .rego files those of the version in force are taken."`
 	span
 	MaxNewlyDenied *int64 `placeholder:"N" help:"Fail with exit code 6 if more requests than this would have been denied newly."`
 }
@@ -35,14 +35,17 @@ func (c *policyImpact) Run(ctx context.Context, p *program, admin *adminapi.Clie
 	return nil
 }
 
-// span is the past that something is tried on. Between two times the same decisions make the same answer, byte by byte.
+// span is the past that something is tried on. Between two times the same decisions make the same answer, byte by byte, against
+// the same version in force or --recorded.
 type span struct {
+	Recorded bool `help:"Hold it against what was decided then, not against the version in force."`
+
 	Since time.Time `default:"24h" placeholder:"TIME|DURATION" help:"From when on to try it, or how far back: 168h at most."`
 	Until time.Time `placeholder:"TIME" help:"Until when; until what the log has by now unless given."`
 }
 
 func (s span) wanted() adminapi.NewImpact {
-	return adminapi.NewImpact{Since: s.Since, Until: givenTime(s.Until)}
+	return adminapi.NewImpact{Since: s.Since, Until: givenTime(s.Until), Recorded: s.Recorded}
 }
 
 // errDenies says that a candidate denies more than it may.
@@ -61,10 +64,17 @@ func (p *program) impact(ctx context.Context, admin *adminapi.Client, wanted adm
 	if err != nil {
 		return found, err
 	}
+	against := "what was decided"
+	if found.Against != "" {
+		against = "version " + shortVersion(found.Against) + " in force"
+	}
 	rows := append(table(found.Rows), []string{}, []string{
-		fmt.Sprintf("%s: of %d decisions from %s to %s, %d would have been denied newly, %d allowed newly, and %d can't be told.",
-			found.Verdict, found.Decisions, timeText(&found.Since), timeText(&found.Until), found.NewlyDenied, found.NewlyAllowed, found.Unknown),
+		fmt.Sprintf("%s: of %d decisions from %s to %s, against %s, %d would have been denied newly, %d allowed newly, and %d can't be told.",
+			found.Verdict, found.Decisions, timeText(&found.Since), timeText(&found.Until), against, found.NewlyDenied, found.NewlyAllowed, found.Unknown),
 	})
+	if of := found.Test; of != (adminapi.ImpactSum{}) {
+		rows = append(rows, []string{fmt.Sprintf("Of these in test mode %d denied newly, %d allowed newly, and %d can't be told.", of.NewlyDenied, of.NewlyAllowed, of.Unknown)})
+	}
 	return found, p.show(found, rows...)
 }
 
@@ -76,6 +86,8 @@ type dryRun struct {
 
 // trialSpan is a [span] for --dry-run: a change itself has no past, and --until does not end it.
 type trialSpan struct {
+	Recorded bool `with:"dry-run" help:"With --dry-run: hold it against what was decided then, not against the version in force."`
+
 	Since time.Time `default:"24h" with:"dry-run" placeholder:"TIME|DURATION" help:"With --dry-run: from when on to try it, or how far back, 168h at most."`
 	Until time.Time `with:"dry-run" placeholder:"TIME" help:"With --dry-run: until when to try it; until what the log has by now unless given."`
 }

@@ -34,6 +34,7 @@ type policyPush struct {
 	Replaces string `placeholder:"VERSION" help:"Only if this version is in force, from which the directory was edited; unless given, the one that policy show --export has written there. Naming another operator's has what it changed gone."`
 	Force    bool   `help:"Overrule what is wrong with its meaning, such as a tier in use that is removed. Nothing else can be overruled."`
 	Reason   string `help:"Why, with --force; kept with the version."`
+	Yes      bool   `with:"activate" help:"With --activate: also if the push warns that it refuses all money of a tier."`
 	Wait     bool   `with:"activate" help:"With --activate: until every live replica runs it. The exit code is 5 where one does not within a minute."`
 }
 
@@ -105,7 +106,7 @@ func (c *policyPush) Run(ctx context.Context, p *program, admin *adminapi.Client
 		return p.show(pushed{PolicyVersion: v}, rows...)
 	}
 	a, took, err := p.activated(ctx, admin, c.Wait, func() (adminapi.PolicyActivation, error) {
-		return adminapi.ActivatePolicy.Call(ctx, admin, adminapi.ActivatedPolicy{Version: v.Version, Wish: adminapi.Wish{Replaces: c.Replaces, Reason: c.Reason, Force: c.Force}})
+		return adminapi.ActivatePolicy.Call(ctx, admin, adminapi.ActivatedPolicy{Version: v.Version, Wish: adminapi.Wish{Replaces: c.Replaces, Reason: c.Reason, Force: c.Force, Yes: c.Yes}})
 	})
 	if a.ActivationID != "" {
 		v.State = a.State

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	judged "github.com/seed-f006e74d/gerbang/policy"
 )
 
 func policyPath(version string) string { return "/policies/" + url.PathEscape(version) }
@@ -47,7 +48,7 @@ func (c *Console) policy(r *room) error {
 	}
 	return r.Show("policy.html", r.T("Policy")+" "+short(version.Version), map[string]any{
 		"P": version, "Path": policyPath(version.Version), "Active": active.Version, "Here": active.Version == version.Version, "Files": files,
-		"Changes": changesOf(differs.Files), "Spans": spans, "Span": "24h", "Short": short(version.Version), "ActiveShort": short(active.Version),
+		"Changes": changesOf(differs.Files), "Spans": spans, "Span": "24h", "Confirm": slices.ContainsFunc(version.Findings, func(f judged.Finding) bool { return f.Confirm }), "Short": short(version.Version), "ActiveShort": short(active.Version),
 	})
 }
 
@@ -121,7 +122,7 @@ func (c *Console) push(r *room) error {
 }
 
 func wishOf(r *room) adminapi.Wish {
-	return adminapi.Wish{Replaces: r.Form("replaces"), Reason: r.Form("reason"), Force: r.Form("force") != ""}
+	return adminapi.Wish{Replaces: r.Form("replaces"), Reason: r.Form("reason"), Force: r.Form("force") != "", Yes: r.Form("yes") != ""}
 }
 
 func (c *Console) activatePolicy(r *room) error {

@@ -43,14 +43,20 @@ func impactIsWhatHappens(t *testing.T, p *harness.Program) {
 	w.tell(t, candidate, until, afterThisSecond(t), created)
 
 	told := w.tell(t, candidate, since, until, len(was))
-	text := w.printed(t, candidate, since, until)
+	text := w.printed(t, candidate, since, until, "--recorded")
 	impactExits(t, p, told.NewlyDenied, "policy", "impact", candidate, "--since", stamp(since), "--until", stamp(until))
 	p.MustRun(t, "", nil, "policy", "push", candidate, "-m", "candidate", "--activate", "--wait")
 	is := w.send(t, "test")
 
 	w.compare(t, told, was, is)
-	if again := w.printed(t, candidate, since, until); again != text {
+	if again := w.printed(t, candidate, since, until, "--recorded"); again != text {
 		t.Errorf("the same span tells\n%sand later, under the candidate,\n%s", text, again)
+	}
+	// The gate of the handbook: what is in force denies nobody newly, whatever was decided before it was.
+	for _, name := range []string{"active", candidate} {
+		if same := w.printed(t, name, since, until, "--max-newly-denied", "0"); !strings.Contains(same, `"verdict": "equal"`) || !strings.Contains(same, `"unknown": 0`) {
+			t.Errorf("against itself %s tells %s", name, same)
+		}
 	}
 }
 
@@ -250,9 +256,9 @@ func (w *impactWorld) tell(t *testing.T, candidate string, since, until time.Tim
 }
 
 // printed is the impact as its command prints it.
-func (w *impactWorld) printed(t *testing.T, candidate string, since, until time.Time) string {
+func (w *impactWorld) printed(t *testing.T, candidate string, since, until time.Time, flags ...string) string {
 	t.Helper()
-	out, err := w.Run(t, "--json", "policy", "impact", candidate, "--since", stamp(since), "--until", stamp(until))
+	out, err := w.Run(t, append([]string{"--json", "policy", "impact", candidate, "--since", stamp(since), "--until", stamp(until)}, flags...)...)
 	if err != nil {
 		t.Fatal(out, err)
 	}

@@ -112,7 +112,7 @@ func refusedByHand(t *testing.T, operator *harness.Program, dir string) {
 	if len(versions) != 4 || states["active"] != 1 || states["past"] != 2 || states["refused"] != 1 {
 		t.Errorf("versions in states %v", states)
 	}
-	if out, err := operator.Run(t, "policy", "push", dir, "--message", "again", "--activate", "--replaces", versions[1].Version[:12]); err == nil || !strings.Contains(out, "Another version is in force") {
+	if out, err := operator.Run(t, "policy", "push", dir, "--message", "again", "--activate", "--replaces", versions[1].Version[:12]); err == nil || !strings.Contains(out, "is in force, which this edit does not begin from") {
 		t.Errorf("it replaces what is not in force: %v\n%s", err, out)
 	}
 	export := t.TempDir()
