@@ -342,7 +342,7 @@ func (g *gate) ask(ctx context.Context) error {
 	if g.onlyMeaning {
 		return nil
 	}
-	return g.refusesAll(ctx, offered, tiers, values)
+	return g.refusesAll(ctx, offered, values)
 }
 
 // judge asks for a decision on one request, and notes what is wrong with the answer and with its cost.

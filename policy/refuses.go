@@ -18,8 +18,8 @@ var (
 
 // refusesAll warns of tiers of which every request that moves money is refused. That may be meant, so whoever puts it in force
 // says so. It is no news where the version in force does it.
-func (g *gate) refusesAll(ctx context.Context, offered []Offered, tiers []string, values map[string][]string) error {
-	for _, tier := range tiers {
+func (g *gate) refusesAll(ctx context.Context, offered []Offered, values map[string][]string) error {
+	for _, tier := range g.set.tiers() { // one that is not in data.json refuses the set
 		if g.allowed[tier] {
 			continue
 		}

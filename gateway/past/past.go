@@ -462,7 +462,7 @@ func (r *Reader) used(ctx context.Context, since, now time.Time) (map[impact.Use
 			return nil, err
 		}
 		for _, u := range found {
-			used[impact.Used{u.Owner.MerchantID, u.Owner.Mode == string(tenants.Live), u.Name, period}] = u.Units
+			used[impact.Used{Merchant: u.Owner.MerchantID, Live: u.Owner.Mode == string(tenants.Live), Quota: u.Name, Period: period}] = u.Units
 		}
 	}
 	return used, nil
@@ -491,7 +491,7 @@ func (r *Reader) giveBack(ctx context.Context, used map[impact.Used]int64, minut
 	for _, quota := range limits.Quotas {
 		for _, n := range c.Counts {
 			if at := minute.Add(time.Duration(n.Second) * time.Second); !at.Before(since) && at.Before(now) {
-				used[impact.Used{c.Merchant, c.Live, quota.Name, at.In(r.zone(record)).Format(month)}] += sign * int64(n.N)
+				used[impact.Used{Merchant: c.Merchant, Live: c.Live, Quota: quota.Name, Period: at.In(r.zone(record)).Format(month)}] += sign * int64(n.N)
 			}
 		}
 	}
