@@ -66,6 +66,9 @@ func (c *Console) sourceToTry(ctx context.Context, version string, files map[str
 	if err != nil {
 		return nil, policyFault(err)
 	}
+	if c.deps.Publisher.Vault.VerifyPolicy(v.MAC, v.Digest()) != nil {
+		return nil, fault.New(fault.NotFound, "This policy version can't be used: no gateway with this keyset has written it.")
+	}
 	source, err := c.deps.Publisher.Source(ctx, v.Version)
 	return source, policyFault(err)
 }
