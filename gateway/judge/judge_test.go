@@ -54,7 +54,7 @@ func with(rules string) policy.Source {
 
 // TestJudgingTakesNoMoreThanItMay: what would take gigabytes or hours is refused by a finding, or as an error of the set,
 // and the process that asked is as large as before.
-func TestJudgingTakesNoMoreThanItMay(t *testing.T) {
+func TestJudgingTakesNoMoreThanItMay(t *testing.T) { //nolint:paralleltest // it measures this process
 	if runtime.GOOS != "linux" {
 		t.Skip("the memory of processes is measured on Linux")
 	}
