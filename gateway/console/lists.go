@@ -17,10 +17,10 @@ import (
 // Lists are what operators keep beside policies.
 type Lists interface {
 	Lists(ctx context.Context, now time.Time) ([]store.ListSize, error)
-	ListEntries(ctx context.Context, name string, now time.Time, after list.Digest, most int) ([]store.ListEntry, error)
-	ListEntriesOf(ctx context.Context, name string, now time.Time, digests []list.Digest) ([]store.ListEntry, error)
+	ListEntries(ctx context.Context, name string, now time.Time, after store.ListDigest, most int) ([]store.ListEntry, error)
+	ListEntriesOf(ctx context.Context, name string, now time.Time, digests []store.ListDigest) ([]store.ListEntry, error)
 	AddToList(ctx context.Context, audit store.Audit, name string, entries []store.ListEntry) error
-	RemoveFromList(ctx context.Context, audit store.Audit, name, reason string, digests []list.Digest) error
+	RemoveFromList(ctx context.Context, audit store.Audit, name, reason string, digests []store.ListDigest) error
 }
 
 // Listing are the lists as this replica has them.
@@ -45,10 +45,10 @@ func (c *Console) showList(x *call, page adminapi.ListPage) ([]adminapi.ListEntr
 	if page.Limit < 1 || page.Limit > adminapi.MostListValues {
 		return nil, fault.Invalid("limit", fmt.Sprintf("must be from 1 to %d", adminapi.MostListValues))
 	}
-	var after list.Digest
+	var after store.ListDigest
 	if page.After != "" {
 		var err error
-		if after, err = list.ParseDigest(page.After); err != nil {
+		if after, err = list.ParseID(page.After); err != nil {
 			return nil, fault.Invalid("after", err.Error())
 		}
 	}
@@ -73,7 +73,7 @@ func (c *Console) addToList(x *call, wanted adminapi.NewListEntries) (adminapi.L
 	if err := checkValues("entries", len(wanted.Entries)); err != nil {
 		return adminapi.ListChanged{}, err
 	}
-	entries, there := make([]store.ListEntry, 0, len(wanted.Entries)), map[list.Digest]bool{}
+	entries, there := make([]store.ListEntry, 0, len(wanted.Entries)), map[store.ListDigest]bool{}
 	for i, e := range wanted.Entries {
 		place := fmt.Sprintf("entries[%d].", i)
 		plain, err := kind.Plain(e.Value)
@@ -115,7 +115,7 @@ func (c *Console) removeFromList(x *call, wanted adminapi.ListRemoval) (adminapi
 		return out, err
 	}
 	for _, id := range wanted.IDs {
-		digest, err := list.ParseDigest(id)
+		digest, err := list.ParseID(id)
 		if err != nil {
 			return out, fault.Invalid("ids", err.Error())
 		}
@@ -160,7 +160,7 @@ func needReason(reason string) error {
 }
 
 // digests are those of values, with the values as they were given.
-func (c *Console) digests(name string, values []string) ([]list.Digest, map[list.Digest]string, error) {
+func (c *Console) digests(name string, values []string) ([]store.ListDigest, map[store.ListDigest]string, error) {
 	kind, err := listKind(name)
 	if err != nil {
 		return nil, nil, err
@@ -168,8 +168,8 @@ func (c *Console) digests(name string, values []string) ([]list.Digest, map[list
 	if len(values) > adminapi.MostListValues {
 		return nil, nil, checkValues("values", len(values))
 	}
-	var digests []list.Digest
-	given := map[list.Digest]string{}
+	var digests []store.ListDigest
+	given := map[store.ListDigest]string{}
 	for i, value := range values {
 		plain, err := kind.Plain(value)
 		if err != nil {
@@ -184,10 +184,10 @@ func (c *Console) digests(name string, values []string) ([]list.Digest, map[list
 	return digests, given, nil
 }
 
-func shownEntries(entries []store.ListEntry, values map[list.Digest]string) []adminapi.ListEntry {
+func shownEntries(entries []store.ListEntry, values map[store.ListDigest]string) []adminapi.ListEntry {
 	out := make([]adminapi.ListEntry, len(entries))
 	for i, e := range entries {
-		out[i] = adminapi.ListEntry{ID: e.Digest.String(), Masked: e.Masked, Value: values[e.Digest], Reason: e.Reason, By: e.SetBy, Since: e.SetAt}
+		out[i] = adminapi.ListEntry{ID: list.ID(e.Digest), Masked: e.Masked, Value: values[e.Digest], Reason: e.Reason, By: e.SetBy, Since: e.SetAt}
 		if !e.EndsAt.IsZero() {
 			out[i].Until = &entries[i].EndsAt
 		}
@@ -200,7 +200,7 @@ func listDetail(name, reason string, entries []store.ListEntry) string {
 	const named = 20
 	words := make([]string, 0, named)
 	for _, e := range entries[:min(len(entries), named)] {
-		word := e.Masked + " (" + e.Digest.String()[:12] + ")"
+		word := e.Masked + " (" + list.ID(e.Digest)[:12] + ")"
 		if !e.EndsAt.IsZero() {
 			word += " until " + e.EndsAt.Format(time.RFC3339)
 		}

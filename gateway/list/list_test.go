@@ -12,11 +12,12 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/list"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
 )
 
 // kept is a store of changes, in order.
-type kept []list.Change
+type kept []store.ListChange
 
 func (k kept) ListVersion(context.Context) (int64, error) {
 	if len(k) == 0 {
@@ -25,8 +26,8 @@ func (k kept) ListVersion(context.Context) (int64, error) {
 	return k[len(k)-1].Version, nil
 }
 
-func (k kept) ListChanges(_ context.Context, after list.Change, until int64, most int) ([]list.Change, error) {
-	behind := func(c list.Change) bool {
+func (k kept) ListChanges(_ context.Context, after store.ListChange, until int64, most int) ([]store.ListChange, error) {
+	behind := func(c store.ListChange) bool {
 		if c.Version != after.Version {
 			return c.Version > after.Version
 		}
@@ -40,7 +41,7 @@ func (k kept) ListChanges(_ context.Context, after list.Change, until int64, mos
 		return nil, nil
 	}
 	page := k[start:min(len(k), start+most)]
-	if end := slices.IndexFunc(page, func(c list.Change) bool { return c.Version > until }); end >= 0 {
+	if end := slices.IndexFunc(page, func(c store.ListChange) bool { return c.Version > until }); end >= 0 {
 		page = page[:end]
 	}
 	return page, nil
@@ -51,7 +52,7 @@ var (
 	noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 )
 
-func digest(t testing.TB, name, value string) list.Digest {
+func digest(t testing.TB, name, value string) store.ListDigest {
 	t.Helper()
 	kind, err := list.KindOf(name)
 	if err != nil {
@@ -68,7 +69,7 @@ func digest(t testing.TB, name, value string) list.Digest {
 func TestListsHold(t *testing.T) {
 	t.Parallel()
 	merchant := "mer_00000000-0000-4000-8000-000000000001"
-	store := kept{
+	records := kept{
 		{List: "blocked_destinations", Digest: digest(t, "blocked_destinations", "014:2460 888 509"), Version: 1},
 		{List: "watched_destinations", Digest: digest(t, "watched_destinations", "0811-742-234"), Version: 2, EndsAt: noon.Add(time.Minute)},
 		{List: "blocked_payers", Digest: digest(t, "blocked_payers", "Ayu@Mail.Example"), Version: 3},
@@ -76,7 +77,7 @@ func TestListsHold(t *testing.T) {
 		{List: "trusted_merchants", Digest: digest(t, "trusted_merchants", merchant), Version: 4},
 		{List: "blocked_addresses", Digest: digest(t, "blocked_addresses", "::ffff:203.0.113.7"), Version: 4},
 	}
-	lists := list.New(&store, key, func() time.Time { return noon }, slog.New(slog.DiscardHandler))
+	lists := list.New(&records, key, func() time.Time { return noon }, slog.New(slog.DiscardHandler))
 	if lists.Fresh(noon) {
 		t.Error("it is fresh before it was read")
 	}
@@ -109,7 +110,7 @@ func TestListsHold(t *testing.T) {
 	}, noon, "blocked_addresses", "blocked_payers", "blocked_products", "trusted_merchants")
 	want(policy.AdmitInput{Parties: policy.Parties{Product: "xld10"}}, noon)
 
-	store = append(store, list.Change{List: "blocked_destinations", Digest: digest(t, "blocked_destinations", "014/2460888509"), Version: 5, Removed: true})
+	records = append(records, store.ListChange{List: "blocked_destinations", Digest: digest(t, "blocked_destinations", "014/2460888509"), Version: 5, Removed: true})
 	read()
 	want(to("014/2460888509"), noon)
 }
@@ -141,11 +142,11 @@ func TestNames(t *testing.T) {
 		t.Errorf("a phone is shown as %s", got)
 	}
 	d := digest(t, "blocked_products", "x")
-	if back, err := list.ParseDigest(d.String()); back != d || err != nil {
+	if back, err := list.ParseID(list.ID(d)); back != d || err != nil {
 		t.Errorf("%s is read as %s, %v", d, back, err)
 	}
-	for _, text := range []string{"", "zz", d.String() + "00", d.String()[2:]} {
-		if _, err := list.ParseDigest(text); err == nil {
+	for _, text := range []string{"", "zz", list.ID(d) + "00", list.ID(d)[2:]} {
+		if _, err := list.ParseID(text); err == nil {
 			t.Errorf("%q is an id", text)
 		}
 	}
@@ -167,17 +168,17 @@ func TestAMillionEntries(t *testing.T) {
 
 func million(t testing.TB) *list.Lists {
 	t.Helper()
-	store := make(kept, 1_000_000)
-	for i := range store {
-		store[i] = list.Change{List: "blocked_destinations", Digest: key.Digest(list.Destinations, fmt.Sprintf("014/%010d", i)), Version: int64(1 + i/1000)}
+	records := make(kept, 1_000_000)
+	for i := range records {
+		records[i] = store.ListChange{List: "blocked_destinations", Digest: key.Digest(list.Destinations, fmt.Sprintf("014/%010d", i)), Version: int64(1 + i/1000)}
 	}
-	slices.SortFunc(store, func(a, b list.Change) int {
+	slices.SortFunc(records, func(a, b store.ListChange) int {
 		if a.Version != b.Version {
 			return int(a.Version - b.Version)
 		}
 		return slices.Compare(a.Digest[:], b.Digest[:])
 	})
-	lists := list.New(store, key, time.Now, slog.New(slog.DiscardHandler))
+	lists := list.New(records, key, time.Now, slog.New(slog.DiscardHandler))
 	if err := lists.Read(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -8,24 +8,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/gateway/trouble"
 	"github.com/seed-f006e74d/gerbang/policy"
 )
-
-// Change is what became of an entry.
-type Change struct {
-	List    string
-	Digest  Digest
-	EndsAt  time.Time // zero for never
-	Removed bool
-	Version int64 // of the act, one after another
-}
 
 // Store is where lists are kept.
 type Store interface {
 	ListVersion(ctx context.Context) (int64, error)
 	// ListChanges are entries of versions up to one, after a change, in order.
-	ListChanges(ctx context.Context, after Change, until int64, most int) ([]Change, error)
+	ListChanges(ctx context.Context, after store.ListChange, until int64, most int) ([]store.ListChange, error)
 }
 
 const (
@@ -38,28 +30,28 @@ const (
 
 // Lists are all lists in memory. Any number of goroutines may use them.
 type Lists struct {
-	key   Key
-	store Store
-	now   func() time.Time
-	log   *slog.Logger
+	key     Key
+	records Store
+	now     func() time.Time
+	log     *slog.Logger
 
 	mu      sync.RWMutex
 	names   []string
 	of      map[Kind][]uint16 // lists, by their places in names
 	entries map[entry]int64   // until when, in seconds since 1970; 0 for ever
-	last    Change
+	last    store.ListChange
 	read    atomic.Pointer[time.Time] // when the store was read last
 	reading trouble.Spell
 }
 
 type entry struct {
-	digest Digest
+	digest store.ListDigest
 	list   uint16
 }
 
 // New makes lists that are empty before the first Read.
-func New(store Store, key Key, now func() time.Time, log *slog.Logger) *Lists {
-	return &Lists{key: key, store: store, now: now, log: log, of: map[Kind][]uint16{}, entries: map[entry]int64{}}
+func New(records Store, key Key, now func() time.Time, log *slog.Logger) *Lists {
+	return &Lists{key: key, records: records, now: now, log: log, of: map[Kind][]uint16{}, entries: map[entry]int64{}}
 }
 
 // Run reads changes until the context ends.
@@ -87,18 +79,18 @@ func (l *Lists) Read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
 	begun := l.now()
-	until, err := l.store.ListVersion(ctx)
+	until, err := l.records.ListVersion(ctx)
 	if err != nil {
 		return err
 	}
 	for l.last.Version < until {
-		page, err := l.store.ListChanges(ctx, l.last, until, pageSize)
+		page, err := l.records.ListChanges(ctx, l.last, until, pageSize)
 		if err != nil {
 			return err
 		}
 		l.take(page)
 		if len(page) < pageSize {
-			l.last = Change{Version: until, List: "\x7f"} // behind all of that version
+			l.last = store.ListChange{Version: until, List: "\x7f"} // behind all of that version
 			break
 		}
 		l.last = page[len(page)-1]
@@ -107,7 +99,7 @@ func (l *Lists) Read(ctx context.Context) error {
 	return nil
 }
 
-func (l *Lists) take(changes []Change) {
+func (l *Lists) take(changes []store.ListChange) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range changes {

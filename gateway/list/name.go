@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/mask"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
 // Kind is what a list holds: the last word of its name.
@@ -101,9 +102,6 @@ func lastFour(text string) string {
 	return "***"
 }
 
-// Digest is the keyed hash that stands for a value.
-type Digest [16]byte
-
 // Key makes digests.
 type Key [sha256.Size]byte
 
@@ -113,21 +111,21 @@ func NewKey(names movement.NameKey) Key {
 }
 
 // Digest hashes a value in its one form. What is cut off can't be gone on with.
-func (k Key) Digest(kind Kind, plain string) Digest {
+func (k Key) Digest(kind Kind, plain string) store.ListDigest {
 	var buffer [256]byte
 	text := append(append(append(append(buffer[:0], k[:]...), kind...), 0), plain...)
 	sum := sha256.Sum256(text)
-	return Digest(sum[:])
+	return store.ListDigest(sum[:])
 }
 
-// String is how people name an entry that they don't have the value of.
-func (d Digest) String() string { return fmt.Sprintf("%x", d[:]) }
+// ID is how people name an entry that they don't have the value of.
+func ID(d store.ListDigest) string { return fmt.Sprintf("%x", d[:]) }
 
-// ParseDigest reads what String writes.
-func ParseDigest(text string) (d Digest, err error) {
+// ParseID reads what ID writes.
+func ParseID(text string) (d store.ListDigest, err error) {
 	var raw []byte
 	if _, err := fmt.Sscanf(text, "%x", &raw); err != nil || len(raw) != len(d) || len(text) != 2*len(d) {
 		return d, errors.New("must be the id of an entry, 32 digits and letters")
 	}
-	return Digest(raw), nil
+	return store.ListDigest(raw), nil
 }

@@ -5,14 +5,25 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/list"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
+// ListDigest is the keyed hash that stands for a value of a list.
+type ListDigest [16]byte
+
+// ListChange is what became of an entry.
+type ListChange struct {
+	List    string
+	Digest  ListDigest
+	EndsAt  time.Time // zero for never
+	Removed bool
+	Version int64 // of the act, one after another
+}
+
 // ListEntry is what is kept of a value that is on a list.
 type ListEntry struct {
-	Digest list.Digest
+	Digest ListDigest
 	Masked string
 	Reason string
 	SetBy  string
@@ -44,7 +55,7 @@ func (s *Store) AddToList(ctx context.Context, audit Audit, name string, entries
 }
 
 // RemoveFromList takes values off a list. It is ErrNotFound where one is not there, and then all stay.
-func (s *Store) RemoveFromList(ctx context.Context, audit Audit, name, reason string, digests []list.Digest) error {
+func (s *Store) RemoveFromList(ctx context.Context, audit Audit, name, reason string, digests []ListDigest) error {
 	in := dbsqlc.RemoveListEntriesParams{List: name, Reason: reason, SetBy: audit.Operator, SetAt: micro(audit.At), Digests: rawDigests(digests)}
 	return s.administer(ctx, "remove from a list", audit, tenants.Platform, func(q *dbsqlc.Queries) (err error) {
 		if in.Version, err = q.NextListVersion(ctx); err != nil {
@@ -58,7 +69,7 @@ func (s *Store) RemoveFromList(ctx context.Context, audit Audit, name, reason st
 	})
 }
 
-func rawDigests(digests []list.Digest) [][]byte {
+func rawDigests(digests []ListDigest) [][]byte {
 	raw := make([][]byte, len(digests))
 	for i := range digests {
 		raw[i] = digests[i][:]
@@ -75,28 +86,28 @@ func (s *Store) ListVersion(ctx context.Context) (int64, error) {
 	return version, nil
 }
 
-// ListChanges implements [list.Store].
-func (s *Store) ListChanges(ctx context.Context, after list.Change, until int64, most int) ([]list.Change, error) {
+// ListChanges are entries of versions up to one, after a change, in order.
+func (s *Store) ListChanges(ctx context.Context, after ListChange, until int64, most int) ([]ListChange, error) {
 	rows, err := s.queries.ListChanges(ctx, dbsqlc.ListChangesParams{
 		Version: after.Version, List: after.List, Digest: after.Digest[:], Until: until, Most: int32(most), //nolint:gosec // a page
 	})
 	if err != nil {
 		return nil, fmt.Errorf("store: changes of lists: %w", err)
 	}
-	changes := make([]list.Change, len(rows))
+	changes := make([]ListChange, len(rows))
 	for i, row := range rows {
-		if len(row.Digest) != len(list.Digest{}) {
+		if len(row.Digest) != len(ListDigest{}) {
 			return nil, fmt.Errorf("store: the list %s has a digest of %d bytes", row.List, len(row.Digest))
 		}
-		changes[i] = list.Change{List: row.List, Digest: list.Digest(row.Digest), EndsAt: orZero(row.EndsAt), Removed: row.Removed, Version: row.Version}
+		changes[i] = ListChange{List: row.List, Digest: ListDigest(row.Digest), EndsAt: orZero(row.EndsAt), Removed: row.Removed, Version: row.Version}
 	}
 	return changes, nil
 }
 
 // ListEntries are a page of a list, behind a digest.
-func (s *Store) ListEntries(ctx context.Context, name string, now time.Time, after list.Digest, most int) ([]ListEntry, error) {
+func (s *Store) ListEntries(ctx context.Context, name string, now time.Time, after ListDigest, most int) ([]ListEntry, error) {
 	start := after[:]
-	if after == (list.Digest{}) {
+	if after == (ListDigest{}) {
 		start = []byte{}
 	}
 	rows, err := s.queries.ListEntries(ctx, dbsqlc.ListEntriesParams{List: name, Now: micro(now), After: start, Most: int32(most)}) //nolint:gosec // a page
@@ -104,7 +115,7 @@ func (s *Store) ListEntries(ctx context.Context, name string, now time.Time, aft
 }
 
 // ListEntriesOf are those of some digests.
-func (s *Store) ListEntriesOf(ctx context.Context, name string, now time.Time, digests []list.Digest) ([]ListEntry, error) {
+func (s *Store) ListEntriesOf(ctx context.Context, name string, now time.Time, digests []ListDigest) ([]ListEntry, error) {
 	found, err := s.queries.ListEntriesOf(ctx, dbsqlc.ListEntriesOfParams{List: name, Digests: rawDigests(digests), Now: micro(now)})
 	rows := make([]dbsqlc.ListEntriesRow, len(found))
 	for i, row := range found {
