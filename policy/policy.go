@@ -109,17 +109,6 @@ type Parties struct {
 	Payer       string `json:"payer,omitempty"` // by mail
 }
 
-// lists are those that hold something of the request, as far as the rules look at them.
-func (s *Set) lists(in *AdmitInput) []string {
-	switch {
-	case !s.reads.lists:
-		return nil
-	case in.Listed == nil:
-		return in.Lists
-	}
-	return in.Listed(in)
-}
-
 // Quoted is the input once the quote of its operation is known, nil for none. A price is the amount that rules see, and a
 // destination that of its parties. Its numbers are int64, or json.Number where the quote was kept.
 func (in AdmitInput) Quoted(quote map[string]any) AdmitInput {

@@ -46,7 +46,8 @@ type Set struct {
 	texts   map[string]bool // that its data or rules have
 
 	// reads tells which costly parts of the input any rule looks at, and whether one looks at whose record it is or at seconds.
-	reads struct{ now, clock, fields, parties, lists, quote, id, seconds bool }
+	reads  struct{ now, clock, fields, parties, lists, quote, id, seconds bool }
+	listed map[string]*ast.Location // the lists that rules look at, by name
 
 	study      time.Duration // bounds finding out what can be kept
 	kept       *cache[recordKey, *keptAnswers]
@@ -142,7 +143,10 @@ func (s *Set) note(module *ast.Module) {
 		s.reads.quote = s.reads.quote || mayRead(ref, termQuote) || mayRead(ref, termTold)
 		s.reads.fields = s.reads.fields || mayRead(ref, termFields)
 		s.reads.parties = s.reads.parties || mayRead(ref, termDestination) || mayRead(ref, termProduct) || mayRead(ref, termPayer)
-		s.reads.lists = s.reads.lists || mayRead(ref, termLists)
+		if mayRead(ref, termLists) {
+			s.reads.lists = true
+			s.noteList(ref)
+		}
 		s.reads.id = s.reads.id || mayRead(ref, termMerchant, termID)
 		s.reads.seconds = s.reads.seconds || mayRead(ref, termNow) || mayRead(ref, termClock, termUnix)
 		return false

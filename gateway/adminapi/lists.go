@@ -19,6 +19,7 @@ type ListSize struct {
 	List    string    `json:"list"`
 	Entries int64     `json:"entries"`
 	Changed time.Time `json:"changed"`
+	Unread  bool      `json:"unread,omitempty"` // no rule of the policy in force looks at it
 }
 
 // ListPage names entries of a list.
@@ -70,5 +71,6 @@ type ListRemoval struct {
 // ListChanged is what became of an act on a list.
 type ListChanged struct {
 	List    string      `json:"list"`
-	Entries []ListEntry `json:"entries"` // that were put on it, or taken off
+	Entries []ListEntry `json:"entries"`          // that were put on it, or taken off
+	Unread  bool        `json:"unread,omitempty"` // no rule of the policy in force looks at the list: it changes nothing
 }

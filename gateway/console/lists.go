@@ -33,7 +33,7 @@ func (c *Console) listLists(x *call, _ adminapi.None) ([]adminapi.ListSize, erro
 	sizes, err := c.deps.Lists.Lists(x.request.Context(), x.now)
 	out := make([]adminapi.ListSize, len(sizes))
 	for i, s := range sizes {
-		out[i] = adminapi.ListSize{List: s.Name, Entries: s.Entries, Changed: s.Changed}
+		out[i] = adminapi.ListSize{List: s.Name, Entries: s.Entries, Changed: s.Changed, Unread: !c.deps.Policy().ReadsList(s.Name)}
 	}
 	return out, err
 }
@@ -99,7 +99,7 @@ func (c *Console) addToList(x *call, wanted adminapi.NewListEntries) (adminapi.L
 		entries = append(entries, made)
 	}
 	err = c.deps.Lists.AddToList(x.request.Context(), x.audit("list.add", listDetail(wanted.List, wanted.Reason, entries)), wanted.List, entries)
-	return adminapi.ListChanged{List: wanted.List, Entries: shownEntries(entries, nil)}, err
+	return adminapi.ListChanged{List: wanted.List, Entries: shownEntries(entries, nil), Unread: !c.deps.Policy().ReadsList(wanted.List)}, err
 }
 
 func (c *Console) removeFromList(x *call, wanted adminapi.ListRemoval) (adminapi.ListChanged, error) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"regexp"
 	"strings"
 
 	"github.com/google/uuid"
@@ -13,6 +12,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/mask"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/policy"
 )
 
 // Kind is what a list holds: the last word of its name.
@@ -27,22 +27,18 @@ const (
 	Addresses    Kind = "addresses"
 )
 
-var (
-	names = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*_(destinations|payers|products|merchants|addresses)$`)
-
-	// ErrName says what a list is called.
-	ErrName = errors.New("must be small letters and digits with _ between, and end in what the list holds: _destinations, _payers, _products, _merchants or _addresses, such as blocked_destinations")
-)
+// ErrName says what a list is called.
+var ErrName = errors.New("must be small letters and digits with _ between, and end in what the list holds: _destinations, _payers, _products, _merchants or _addresses, such as blocked_destinations")
 
 const mostName = 64
 
 // KindOf is what a list of this name holds.
 func KindOf(name string) (Kind, error) {
-	found := names.FindStringSubmatch(name)
-	if found == nil || len(name) > mostName {
+	kind := policy.ListKind(name)
+	if kind == "" || len(name) > mostName {
 		return "", ErrName
 	}
-	return Kind(found[2]), nil
+	return Kind(kind), nil
 }
 
 // Plain is a value in the one form in which it is compared, or why it is none of this kind.

@@ -17,7 +17,6 @@ func TestFlagsThatSayNothing(t *testing.T) {
 		"merchant tier mer_1 growth --reason r --until 2030-01-01":        "--until says something only with --dry-run",
 		"merchant limit mer_1 --rate 5/s --reason r --since 7d":           "--since says something only with --dry-run",
 		"merchant limit mer_1 --reason r":                                 "--reason is for a change",
-		"policy push " + t.TempDir() + " -m m --replaces 3f0c --reason r": "--replaces says something only with --activate",
 		"policy push " + t.TempDir() + " -m m --wait":                     "--wait says something only with --activate",
 	} {
 		f := newConsole(t, http.StatusOK, `{"success":true,"data":[]}`)

@@ -25,12 +25,15 @@ type listCommands struct {
 
 type listShow struct {
 	List  string `arg:"" optional:"" help:"The list's name; all lists unless given."`
-	After string `with:"List" help:"The id of an entry, for those behind it."`
+	After string `help:"The id of an entry, for those behind it."`
 	Limit int    `default:"100" help:"How many entries at most, up to 1000."`
 }
 
 // Run prints them.
 func (c *listShow) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	if c.List == "" && c.After != "" {
+		return usage(errors.New("--after is for the entries of a list: name it"))
+	}
 	if c.List != "" {
 		return p.showEntries(adminapi.ShowList.Call(ctx, admin, adminapi.ListPage{List: c.List, After: c.After, Limit: c.Limit}))
 	}
@@ -38,9 +41,13 @@ func (c *listShow) Run(ctx context.Context, p *program, admin *adminapi.Client) 
 	if err != nil {
 		return err
 	}
-	rows := [][]string{{"LIST", "ENTRIES", "CHANGED"}}
+	rows := [][]string{{"LIST", "ENTRIES", "CHANGED", "READ"}}
 	for _, l := range lists {
-		rows = append(rows, []string{l.List, fmt.Sprint(l.Entries), timeText(&l.Changed)})
+		read := "yes"
+		if l.Unread {
+			read = "no rule reads it"
+		}
+		rows = append(rows, []string{l.List, fmt.Sprint(l.Entries), timeText(&l.Changed), read})
 	}
 	return p.show(lists, rows...)
 }
@@ -65,6 +72,13 @@ func (c *listFind) Run(ctx context.Context, p *program, admin *adminapi.Client) 
 		return err
 	}
 	return &adminapi.Failure{Envelope: fault.Envelope{Code: fault.NotFound, Message: "None of them is on the list."}}
+}
+
+// warnUnread says that what was put on a list refuses nobody.
+func (p *program) warnUnread(changed adminapi.ListChanged) {
+	if changed.Unread {
+		fmt.Fprintf(p.err, "warning: no rule of the policy in force reads input.lists.%s: nothing changes until one does. The default set's admit.rego has rules for the usual lists.\n", changed.List) //nolint:errcheck // a warning
+	}
 }
 
 type listEnd struct {
@@ -93,6 +107,7 @@ func (c *listAdd) Run(ctx context.Context, p *program, admin *adminapi.Client) e
 		wanted.Entries = append(wanted.Entries, adminapi.NewListEntry{Value: value, Until: c.at(time.Now())})
 	}
 	changed, err := adminapi.AddToList.Call(ctx, admin, wanted)
+	p.warnUnread(changed)
 	return p.showEntries(changed.Entries, err)
 }
 
@@ -109,13 +124,15 @@ func (c *listImport) Run(ctx context.Context, p *program, admin *adminapi.Client
 	if err != nil {
 		return usage(fmt.Errorf("%s: %w: nothing was changed", c.File, err))
 	}
-	done := 0
+	done, last := 0, adminapi.ListChanged{}
 	for chunk := range slices.Chunk(entries, adminapi.MostListValues) {
-		if _, err := adminapi.AddToList.Call(ctx, admin, adminapi.NewListEntries{List: c.List, Entries: chunk, Reason: c.Reason}); err != nil {
+		changed, err := adminapi.AddToList.Call(ctx, admin, adminapi.NewListEntries{List: c.List, Entries: chunk, Reason: c.Reason})
+		if err != nil {
 			return fmt.Errorf("%d of %d values are on the list; the same command again goes on with all: %w", done, len(entries), err)
 		}
-		done += len(chunk)
+		done, last = done+len(chunk), changed
 	}
+	p.warnUnread(last)
 	return p.show(imported{c.List, done}, []string{fmt.Sprintf("%d values are on %s", done, c.List)})
 }
 
