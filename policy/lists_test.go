@@ -61,7 +61,9 @@ func listing(condition string) Source {
 func TestListsThatCantBe(t *testing.T) {
 	t.Parallel()
 	told := found(t, rule(`refusals contains "listed" if input.lists.blocked_destination`), someFacts())
-	if !slices.ContainsFunc(told, func(text string) bool { return strings.Contains(text, `warning: meaning: there can be no list "blocked_destination"`) }) {
+	if !slices.ContainsFunc(told, func(text string) bool {
+		return strings.Contains(text, `warning: meaning: there can be no list "blocked_destination"`)
+	}) {
 		t.Errorf("findings are %q", told)
 	}
 	if told := found(t, rule(`refusals contains "listed" if input.lists.blocked_destinations`), someFacts()); len(told) != 0 {

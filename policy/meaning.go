@@ -42,7 +42,7 @@ func (g *gate) meaning(source Source) {
 		g.unnamed(file, root)
 		g.unsized(file, root)
 		g.strangers()
-	g.unlisted()
+		g.unlisted()
 	}
 	g.unknown(file, root, source)
 	g.undefined()

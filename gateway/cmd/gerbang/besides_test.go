@@ -12,12 +12,12 @@ import (
 func TestFlagsThatSayNothing(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"merchant limit mer_1 --rate 5/s --reason r --until 2030-01-01":   "--until says something only with --dry-run",
-		"merchant suspend mer_1 --reason r --until 2030-01-01":            "--until says something only with --dry-run",
-		"merchant tier mer_1 growth --reason r --until 2030-01-01":        "--until says something only with --dry-run",
-		"merchant limit mer_1 --rate 5/s --reason r --since 7d":           "--since says something only with --dry-run",
-		"merchant limit mer_1 --reason r":                                 "--reason is for a change",
-		"policy push " + t.TempDir() + " -m m --wait":                     "--wait says something only with --activate",
+		"merchant limit mer_1 --rate 5/s --reason r --until 2030-01-01": "--until says something only with --dry-run",
+		"merchant suspend mer_1 --reason r --until 2030-01-01":          "--until says something only with --dry-run",
+		"merchant tier mer_1 growth --reason r --until 2030-01-01":      "--until says something only with --dry-run",
+		"merchant limit mer_1 --rate 5/s --reason r --since 7d":         "--since says something only with --dry-run",
+		"merchant limit mer_1 --reason r":                               "--reason is for a change",
+		"policy push " + t.TempDir() + " -m m --wait":                   "--wait says something only with --activate",
 	} {
 		f := newConsole(t, http.StatusOK, `{"success":true,"data":[]}`)
 		if code, p := run(t, f.environment(), "", strings.Fields(line)...); code == exitOK || len(f.requests) > 0 || !strings.Contains(p.errors.String(), want) {

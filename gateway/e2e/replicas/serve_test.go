@@ -81,7 +81,7 @@ func wantHealth(t *testing.T, p *harness.Program) {
 	for _, check := range readiness.Checks {
 		checks[check.Name] = check.OK
 	}
-	if want := map[string]bool{"running": true, "database": true, "recovery": true, "clock": true, "directory": true, "policy": true, "policy version": true, "plugin payments": true}; !maps.Equal(checks, want) {
+	if want := map[string]bool{"running": true, "database": true, "recovery": true, "clock": true, "directory": true, "lists": true, "policy": true, "policy version": true, "plugin payments": true}; !maps.Equal(checks, want) {
 		t.Errorf("/readyz checks %v", checks)
 	}
 	status, body, _ = p.Get(t, p.ConsoleURL+"/metrics")

@@ -90,11 +90,18 @@ func TestTransferPolicies(t *testing.T) {
 
 // checkBlocked spells two destinations that are on a list in every way that the provider takes, and pays to none, until they are taken off.
 func checkBlocked(t *testing.T, s harness.Shop) {
-	s.MustRun(t, "", nil, "list", "add", "blocked_destinations", "014:2460888509", "0811742234", "--reason", "fraud", "--for", "1d")
-	harness.Await(t, harness.ReadyWithin, "the list on this replica", func() bool { return s.Ask(t, toBank.path, toBank.to("2460888509").body("")).Code == fault.PolicyDenied })
+	account, phone := toBank.newTransfer().to, toWallet.newTransfer().to
+	national := phone[1:]
+	s.MustRun(t, "", nil, "list", "add", "blocked_destinations", "014:"+account, phone, "--reason", "fraud", "--for", "1d")
+	harness.Await(t, harness.ReadyWithin, "the list on this replica", func() bool { return s.Ask(t, toBank.path, toBank.to(account).body("")).Code == fault.PolicyDenied })
+	by := func(number, separator string) string {
+		return number[:4] + separator + number[4:7] + separator + number[7:]
+	}
 	for r, spellings := range map[route][]string{
-		toBank:   {"2460888509", "2460 888 509", "2460-888-509", " 2460888509", "2460.888.509"},
-		toWallet: {"0811742234", "62811742234", "+62811742234", "0811-742-234", "811742234", " 0811 742 234", "(0811) 742234", "0811\u2011742\u2011234"},
+		toBank: {account, by(account, " "), by(account, "-"), " " + account, by(account, ".")},
+		toWallet: {
+			phone, "62" + national, "+62" + national, by(phone, "-"), national, " " + by(phone, " "), "(" + phone[:4] + ") " + phone[4:], by(phone, "\u2011"),
+		},
 	} {
 		for _, spelt := range spellings {
 			m := r.to(spelt)
@@ -106,8 +113,8 @@ func checkBlocked(t *testing.T, s harness.Shop) {
 		}
 	}
 	sends(t, s, toBank.newTransfer(), harness.NewReference(), "Success")
-	s.MustRun(t, "", nil, "list", "remove", "blocked_destinations", "bank/014/2460-888-509", "--reason", "cleared")
-	harness.Await(t, harness.ReadyWithin, "money to where it was blocked", func() bool { return s.Ask(t, toBank.path, toBank.to("2460888509").body("")).Success })
+	s.MustRun(t, "", nil, "list", "remove", "blocked_destinations", "bank/014/"+by(account, "-"), "--reason", "cleared")
+	harness.Await(t, harness.ReadyWithin, "money to where it was blocked", func() bool { return s.Ask(t, toBank.path, toBank.to(account).body("")).Success })
 }
 
 // checkOutflow uses up the payout limits of a day, and gets back the amounts of

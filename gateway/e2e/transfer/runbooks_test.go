@@ -70,6 +70,23 @@ func TestRunbooks(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
+		"audit verify": func() {
+			out, err := p.Run(t, "audit", "export")
+			if err != nil {
+				t.Fatal(err)
+			}
+			words["/var/log/gerbang/audit.jsonl"] = filepath.Join(dir, "audit.jsonl")
+			if err := os.WriteFile(words["/var/log/gerbang/audit.jsonl"], []byte(out), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"check": func() {
+			configs, err := filepath.Glob(filepath.Join(d.Dir, "*.yaml"))
+			if err != nil || len(configs) != 1 {
+				t.Fatalf("%q, %v", configs, err)
+			}
+			words["FILE"] = configs[0]
+		},
 		"exception resolve": func() {
 			open, err := adminapi.ListExceptions.Call(t.Context(), p.Admin(), adminapi.ExceptionFilter{Limit: adminapi.MostListed})
 			i := slices.IndexFunc(open, func(e adminapi.Exception) bool { return strings.ReplaceAll(e.Subject, "-", "") != wrong[2] })
