@@ -154,6 +154,7 @@ func TestNames(t *testing.T) {
 
 // TestAMillionEntries are read page by page, over versions with many entries and with one.
 func TestAMillionEntries(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it needs some hundred megabytes")
 	}

@@ -66,6 +66,7 @@ func (k Kind) Plain(value string) (string, error) {
 			return "", errors.New("must be an IP address")
 		}
 		return plainAddress(address), nil
+	case Products:
 	}
 	if plain := strings.TrimSpace(value); plain != "" {
 		return plain, nil
@@ -86,6 +87,7 @@ func (k Kind) Masked(plain string) string {
 		return bank + "/" + lastFour(account)
 	case Payers:
 		return mask.Text(plain)
+	case Products, Merchants, Addresses:
 	}
 	return plain
 }

@@ -14,10 +14,8 @@ import (
 // Indonesian mobile number are one.
 func Destination(words string) string {
 	text := plain(words)
-	for rest, ok := text, true; ok; text = rest {
-		if rest, ok = strings.CutPrefix(text, "bank/"); !ok {
-			rest, ok = strings.CutPrefix(text, "phone/")
-		}
+	for strings.HasPrefix(text, "bank/") || strings.HasPrefix(text, "phone/") {
+		_, text, _ = strings.Cut(text, "/")
 	}
 	if bank, account, ok := strings.Cut(text, ":"); ok && !strings.Contains(text, "/") {
 		return bank + "/" + account

@@ -77,7 +77,7 @@ func (c *listFind) Run(ctx context.Context, p *program, admin *adminapi.Client) 
 // warnUnread says that what was put on a list refuses nobody.
 func (p *program) warnUnread(changed adminapi.ListChanged) {
 	if changed.Unread {
-		fmt.Fprintf(p.err, "warning: no rule of the policy in force reads input.lists.%s: nothing changes until one does. The default set's admit.rego has rules for the usual lists.\n", changed.List) //nolint:errcheck // a warning
+		fmt.Fprintf(p.err, "warning: no rule of the policy in force reads input.lists.%s: nothing changes until one does. The default set's admit.rego has rules for the usual lists.\n", changed.List)
 	}
 }
 
@@ -147,7 +147,7 @@ func (c *listImport) read() (entries []adminapi.NewListEntry, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() //nolint:errcheck // it is only read
+	defer file.Close()
 	rows := csv.NewReader(file)
 	rows.TrimLeadingSpace = true
 	head, err := rows.Read()
