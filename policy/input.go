@@ -215,13 +215,7 @@ func (s *Set) admitTerm(in *AdmitInput) (*ast.Term, error) {
 			}
 		}
 	}
-	if s.reads.lists {
-		lists := ast.NewObjectWithCapacity(0)
-		for _, name := range s.lists(in) {
-			lists.Insert(ast.StringTerm(name), ast.InternedTerm(true))
-		}
-		input.Insert(termLists, ast.NewTerm(lists))
-	}
+	s.insertLists(input, in)
 	if s.reads.quote && in.Quote != nil {
 		if err := insertObject(input, termQuote, in.Quote); err != nil {
 			return nil, err

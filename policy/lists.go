@@ -19,6 +19,19 @@ func ListKind(name string) string {
 	return ""
 }
 
+// insertLists adds the lists that hold something of a request.
+func (s *Set) insertLists(input ast.Object, in *AdmitInput) {
+	if !s.reads.lists {
+		return
+	}
+	names := s.lists(in)
+	object := ast.NewObjectWithCapacity(len(names))
+	for _, name := range names {
+		object.Insert(ast.StringTerm(name), ast.InternedTerm(true))
+	}
+	input.Insert(termLists, ast.NewTerm(object))
+}
+
 // noteList sees which list a reference looks at; "" is any.
 func (s *Set) noteList(ref ast.Ref) {
 	var name ast.String
@@ -34,6 +47,9 @@ func (s *Set) noteList(ref ast.Ref) {
 // ReadsList reports whether a rule may look at a list. What is put on any other changes nothing.
 func (s *Set) ReadsList(name string) bool { return s.listed[name] != nil || s.listed[""] != nil }
 
+// ReadsLists reports whether a rule looks at any.
+func (s *Set) ReadsLists() bool { return s.reads.lists }
+
 // lists are those of a request, as far as the rules look at them.
 func (s *Set) lists(in *AdmitInput) []string {
 	switch {
@@ -42,7 +58,7 @@ func (s *Set) lists(in *AdmitInput) []string {
 	case in.Listed == nil:
 		return in.Lists
 	}
-	return in.Listed(in)
+	return in.Listed(*in)
 }
 
 // unlisted warns about lists that can't be there.

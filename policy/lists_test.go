@@ -12,7 +12,7 @@ func TestListsAreLookedUp(t *testing.T) {
 	t.Parallel()
 	set, asked := must(t, listing("input.lists.blocked_destinations")), 0
 	in := request()
-	in.Listed = func(in *AdmitInput) []string {
+	in.Listed = func(in AdmitInput) []string {
 		if asked++; in.Destination == "014/1" {
 			return []string{"blocked_destinations"}
 		}

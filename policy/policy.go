@@ -93,7 +93,7 @@ type AdmitInput struct {
 	// Lists are the names of the lists that hold something of the request. Listed, where it is given, tells them in place of
 	// that: it is asked again once there is a quote, and only where rules look at `input.lists`.
 	Lists  []string
-	Listed func(*AdmitInput) []string `json:"-"`
+	Listed func(AdmitInput) []string `json:"-"` // by value: nothing of a request escapes for it
 	// Quote is what the quote of an operation says: a price, a fee, name_match. It is nil at the first evaluation, and rules
 	// that read it say nothing then. Rules see it as `input.quote`, and as `input.told` too: sets of before that name are in
 	// force.

@@ -47,9 +47,7 @@ func (s *Set) rest(ctx context.Context, q *question, in AdmitInput, unknown Unkn
 	input.Insert(termMerchant, in.Merchant.term(in.Now))
 	input.Insert(termMode, ast.StringTerm(in.Mode))
 	input.Insert(termOperation, s.operation(in.Operation))
-	if s.reads.lists { // what is not known of a request is on none
-		input.Insert(termLists, ast.NewTerm(ast.InternedEmptyObjectValue))
-	}
+	s.insertLists(input, &in) // what is not known of a request is on none
 	var unknowns []*ast.Term
 	reference := func(names ...*ast.Term) {
 		for _, name := range names {

@@ -46,7 +46,7 @@ type Config struct {
 	// Evaluation bounds one evaluation of the policy, 250 ms unless given.
 	Evaluation time.Duration
 	// Lists tells which lists hold something of a request, nil for none.
-	Lists func(*policy.AdmitInput) []string
+	Lists func(policy.AdmitInput) []string
 	// Namer makes the ids of decisions. Without it they are made under a key of
 	// nobody's, and can't be explained.
 	Namer *decision.Namer
@@ -61,7 +61,7 @@ type Admission struct {
 	limiter  *limit.Limiter
 	quotas   Quotas
 	location *time.Location
-	lists    func(*policy.AdmitInput) []string
+	lists    func(policy.AdmitInput) []string
 	namer    *decision.Namer
 	counts   *decision.Log
 	refusals refusals
@@ -216,7 +216,7 @@ func (a *Admission) named(ctx context.Context, ticket Ticket, s decision.Series,
 		kept.ID, kept.At, kept.Series = id, ticket.facts.at, s
 		if a.lists != nil {
 			in := policy.AdmitInput{Merchant: policy.Merchant{ID: s.Merchant}, Parties: kept.Parties, Address: ticket.facts.address, Now: kept.At}.Quoted(kept.Quote)
-			kept.Lists = a.lists(&in)
+			kept.Lists = a.lists(in)
 		}
 		a.counts.Keep(kept)
 	}

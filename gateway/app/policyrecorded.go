@@ -87,6 +87,7 @@ func (r *recorder) moved(ctx context.Context) ([]policy.AdmitInput, error) {
 			continue // another version of the manifest has taken it
 		}
 		in.Destination = cmp.Or(m.Destination, in.Destination)
+		in.Lists = r.app.lists.Of(in)
 		inputs = append(inputs, in)
 	}
 	return inputs, nil
@@ -121,6 +122,7 @@ func (r *recorder) refused(ctx context.Context) ([]policy.AdmitInput, error) {
 				continue // as with movements
 			}
 			in.Amount, in.Fields, in.Parties = kept.Amount, kept.Fields, kept.Parties
+			in.Lists = kept.Lists
 			inputs = append(inputs, in.Quoted(kept.Quote))
 		}
 	}

@@ -109,7 +109,7 @@ func (c *Console) trial(x *call, wanted adminapi.NewImpact) (trial, error) {
 	offered := c.deps.Catalog.Current()
 	ctx := x.request.Context()
 	t.reader = &past.Reader{
-		Lists: func(in *policy.AdmitInput) []string {
+		Lists: func(in policy.AdmitInput) []string {
 			in.Now = x.now
 			return c.deps.Listing.Of(in)
 		},

@@ -25,7 +25,7 @@ type Lists interface {
 
 // Listing are the lists as this replica has them.
 type Listing interface {
-	Of(in *policy.AdmitInput) []string
+	Of(in policy.AdmitInput) []string
 	Fresh(now time.Time) bool
 }
 

@@ -24,7 +24,7 @@ func TestLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	on := func(destination string, at time.Time) bool {
-		return len(w.lists.Of(&policy.AdmitInput{Parties: policy.Parties{Destination: destination}, Now: at})) == 1
+		return len(w.lists.Of(policy.AdmitInput{Parties: policy.Parties{Destination: destination}, Now: at})) == 1
 	}
 	if !on("014/2460888509", until.Add(time.Hour)) || !on("62811742234", time.Now()) || on("62811742234", until) || on("014/2460888508", time.Now()) {
 		t.Error("what is on the list is not what was put on it")

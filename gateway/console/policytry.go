@@ -118,7 +118,7 @@ func (c *Console) caseInput(ctx context.Context, now time.Time, op *catalog.Oper
 	if in, err = caseQuote(in, wanted.Quote); err != nil {
 		return none, err
 	}
-	in.Lists = c.deps.Listing.Of(&in)
+	in.Lists = c.deps.Listing.Of(in)
 	return in, nil
 }
 

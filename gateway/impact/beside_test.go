@@ -293,6 +293,7 @@ func (g *gate) known(record *policy.Merchant) impact.Known {
 				MustBeNamed: op.Unnamed,
 			}
 		},
+		Lists: func(string) []string { return nil },
 		Record: func(merchant string, version int64) *policy.Merchant {
 			for _, id := range g.accounts {
 				if string(id.Account.ID()) == merchant && version == 1 {

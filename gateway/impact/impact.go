@@ -34,7 +34,6 @@ type Input struct {
 	Fields map[string]any
 	Quote  map[string]any // nil where none was asked for
 	policy.Parties
-	Lists []string // that hold something of it now
 	// Limit is the digest by which payout limits count where a transfer goes, "" where nobody knows.
 	Limit string
 }
@@ -50,8 +49,9 @@ type Past struct {
 	Rule      decision.Rule    // that refused
 	Outcome   decision.Outcome // Decided, Spent, or Later for what was refused after it was admitted
 	N         uint32
-	Unused    bool   // used no unit of a quota: a replay, or nothing was sent
-	Input     *Input // nil where it was not kept
+	Unused    bool     // used no unit of a quota: a replay, or nothing was sent
+	Input     *Input   // nil where it was not kept
+	Lists     []string // that hold something of it now, as far as it is known
 
 	// Before is a transfer from before the span, which only counts against the limits of its day. FailedAt is when a
 	// transfer failed and so gave back what it counted; zero where it did not.

@@ -18,15 +18,17 @@ type Move struct {
 	Operation    string
 	Version      string // of the policy
 	Input        Input
+	Lists        []string  // that hold something of it now
 	NotSubmitted bool      // nothing was sent in the end
 	FailedAt     time.Time // zero where it did not fail
 }
 
-// Known finds what entries of the past are about: an operation by its path, and a merchant's record by its version, nil
-// where it is not kept.
+// Known finds what entries of the past are about: an operation by its path, a merchant's record by its version, nil where
+// it is not kept, and the lists that the merchant is on now.
 type Known struct {
 	Operation func(path string) Operation
 	Record    func(merchant string, version int64) *policy.Merchant
+	Lists     func(merchant string) []string
 }
 
 // cell is where counts, inputs and movements meet.
@@ -112,7 +114,7 @@ func PastOf(minute time.Time, counted []decision.Counted, inputs []decision.Inpu
 
 // past is the entries of a cell.
 func (c *contents) past(at cell, known Known) []Past {
-	entry := Past{At: time.Unix(at.second, 0).UTC(), Merchant: at.merchant, Live: at.live, Operation: known.Operation(at.operation)}
+	entry := Past{At: time.Unix(at.second, 0).UTC(), Merchant: at.merchant, Live: at.live, Operation: known.Operation(at.operation), Lists: known.Lists(at.merchant)}
 	var out []Past
 	add := func(s decision.Series, n uint32, unused bool, input *Input) {
 		if n > 0 {
@@ -126,7 +128,8 @@ func (c *contents) past(at cell, known Known) []Past {
 		inputs := c.inputs[s]
 		for taken < n && len(inputs) > 0 {
 			add(s, 1, unused, inputOf(inputs[0]))
-			out[len(out)-1].At, out[len(out)-1].Unused = inputs[0].At, unused || inputs[0].Unused
+			last := &out[len(out)-1]
+			last.At, last.Unused, last.Lists = inputs[0].At, unused || inputs[0].Unused, inputs[0].Lists
 			inputs, taken = inputs[1:], taken+1
 		}
 		c.inputs[s] = inputs
@@ -177,7 +180,7 @@ func (c *contents) admitted(
 		}
 		add(s, 1, m.NotSubmitted, new(m.Input))
 		last := &(*out)[len(*out)-1]
-		last.At, last.FailedAt = m.within(), m.FailedAt
+		last.At, last.FailedAt, last.Lists = m.within(), m.FailedAt, m.Lists
 		take(1, m.NotSubmitted)
 	}
 	c.moves = others
@@ -209,7 +212,7 @@ func (m Move) within() time.Time {
 
 // past is the entry of a movement.
 func (m Move) past(entry Past, record *policy.Merchant) Past {
-	entry.At, entry.Version, entry.Record, entry.N, entry.Unused, entry.Input, entry.FailedAt = m.within(), m.Version, record, 1, m.NotSubmitted, &m.Input, m.FailedAt
+	entry.At, entry.Version, entry.Record, entry.N, entry.Unused, entry.Input, entry.Lists, entry.FailedAt = m.within(), m.Version, record, 1, m.NotSubmitted, &m.Input, m.Lists, m.FailedAt
 	return entry
 }
 
@@ -221,5 +224,5 @@ func (m Move) Before(known Known, record *policy.Merchant) Past {
 }
 
 func inputOf(in decision.Input) *Input {
-	return &Input{Amount: in.Amount, Fields: in.Fields, Quote: in.Quote, Parties: in.Parties, Lists: in.Lists, Limit: in.Limit}
+	return &Input{Amount: in.Amount, Fields: in.Fields, Quote: in.Quote, Parties: in.Parties, Limit: in.Limit}
 }

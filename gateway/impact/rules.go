@@ -37,6 +37,7 @@ type residualKey struct {
 	operation policy.Operation
 	unknown   policy.Unknown
 	moment    time.Time // zero where the clock is unknown
+	lists     string    // that the rules may look at
 }
 
 // judge asks the candidate's rules about entries of the past, which no other entry changes.
@@ -140,11 +141,10 @@ func (s *simulation) evaluate(ctx context.Context, p *Past, j judged, in policy.
 // input is what rules see of an entry at first, without its quote.
 func (s *simulation) input(p *Past, record *policy.Merchant) policy.AdmitInput {
 	in := policy.AdmitInput{
-		Merchant: *record, Mode: decision.ModeOf(p.Live), Operation: p.Operation.Operation, Now: p.At.In(s.world.Clock),
+		Merchant: *record, Mode: decision.ModeOf(p.Live), Operation: p.Operation.Operation, Now: p.At.In(s.world.Clock), Lists: p.Lists,
 	}
 	if p.Input != nil {
 		in.Amount, in.Fields, in.Parties = p.Input.Amount, p.Input.Fields, p.Input.Parties
-		in.Lists = p.Input.Lists
 	}
 	return in
 }
@@ -153,6 +153,9 @@ func (s *simulation) input(p *Past, record *policy.Merchant) policy.AdmitInput {
 // is known.
 func (s *simulation) residual(ctx context.Context, set *policy.Set, in policy.AdmitInput, unknown policy.Unknown) (policy.Residual, error) {
 	key := residualKey{set: set, record: set.Alike(in.Merchant), live: in.Mode == "live", operation: in.Operation, unknown: unknown}
+	if set.ReadsLists() {
+		key.lists = strings.Join(in.Lists, " ")
+	}
 	if !unknown.Clock {
 		key.moment = set.Moment(in.Now)
 	}

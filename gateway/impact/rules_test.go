@@ -44,6 +44,7 @@ func TestWhatIsNotTakenForEqual(t *testing.T) {
 	body := &impact.Input{Amount: new(int64(500)), Fields: map[string]any{"type": "qr"}}
 	denied, allowed, unknown := impact.Report{NewlyDenied: 1}, impact.Report{NewlyAllowed: 1}, impact.Report{Unknown: 1}
 	const listed = "count([x | some x in data.custom.list; input.amount > x]) > 0"
+	const blocked = "input.lists.blocked_payers"
 	const risky = `input.amount > 100000; to_number(input.merchant.labels.risk) > 3`
 	set := func(refusal, limited, data string) func(*testing.T) *policy.Set {
 		return func(t *testing.T) *policy.Set { t.Helper(); return ruled(t, refusal, limited, data) }
@@ -53,6 +54,7 @@ func TestWhatIsNotTakenForEqual(t *testing.T) {
 		operation       impact.Operation
 		rule            decision.Rule
 		input           *impact.Input
+		lists           []string
 		want            impact.Report
 	}{
 		"data that a comprehension reads":  {base: set(listed, all, "[1000]"), candidate: set(listed, all, "[10]"), input: body, want: denied},
@@ -68,6 +70,10 @@ func TestWhatIsNotTakenForEqual(t *testing.T) {
 		"a body of what reads none any more": {
 			base: set(dear, all, "[]"), candidate: set(`input.fields.type == "qr"`, all, "[]"), operation: blind, input: body, want: denied,
 		},
+		"what is on a list":                {base: set(dear, all, "[]"), candidate: set(blocked, all, "[]"), input: body, lists: []string{"blocked_payers"}, want: denied},
+		"what is on another":               {base: set(dear, all, "[]"), candidate: set(blocked, all, "[]"), input: body, lists: []string{"other_payers"}},
+		"what is on none":                  {base: set(dear, all, "[]"), candidate: set(blocked, all, "[]"), input: body},
+		"a merchant on a list, of no body": {base: set(dear, all, "[]"), candidate: set(blocked, all, "[]"), lists: []string{"blocked_payers"}, want: denied},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -77,7 +83,7 @@ func TestWhatIsNotTakenForEqual(t *testing.T) {
 			base, record := c.base(t), &policy.Merchant{ID: "mer_1", Tier: "t", Status: "active", Version: 1, Labels: map[string]string{"risk": "high"}}
 			got, err := impact.Run(t.Context(), impact.Candidate{Set: c.candidate(t)}, unused(base), func(yield func(impact.Past, error) bool) {
 				yield(impact.Past{
-					At: evening, Merchant: record.ID, Live: true, Operation: c.operation, Version: string(base.Version()), Record: record, Rule: c.rule, N: 1, Input: c.input,
+					At: evening, Merchant: record.ID, Live: true, Operation: c.operation, Version: string(base.Version()), Record: record, Rule: c.rule, N: 1, Input: c.input, Lists: c.lists,
 				}, nil)
 			})
 			if err != nil || got.NewlyDenied != c.want.NewlyDenied || got.NewlyAllowed != c.want.NewlyAllowed || got.Unknown != c.want.Unknown {

@@ -61,6 +61,7 @@ type decided struct {
 	Outcome                   decision.Outcome
 	N                         uint32
 	Input                     []byte // nil where it was not kept
+	Lists                     []string
 }
 
 // mostRecords bounds the records that both sides remember.
@@ -130,7 +131,7 @@ func (f *feeder) about(i item, content any) (err error) {
 func (f *feeder) tell(p impact.Past) (err error) {
 	d := decided{
 		At: p.At, FailedAt: p.FailedAt, Merchant: p.Merchant, Operation: f.operations[p.Operation.Path], Policy: f.policies[p.Version], Record: f.records[p.Record],
-		Live: p.Live, Unused: p.Unused, Before: p.Before, Rule: p.Rule, Outcome: p.Outcome, N: p.N,
+		Live: p.Live, Unused: p.Unused, Before: p.Before, Rule: p.Rule, Outcome: p.Outcome, N: p.N, Lists: p.Lists,
 	}
 	if p.Input != nil {
 		if d.Input, err = json.Marshal(p.Input); err != nil {
@@ -245,7 +246,7 @@ func (l *listener) learn(i item) error {
 func (l *listener) past(d *decided) (impact.Past, error) {
 	p := impact.Past{
 		At: d.At, FailedAt: d.FailedAt, Merchant: d.Merchant, Operation: l.operations[d.Operation], Version: l.policies[d.Policy].Version, Record: l.records[d.Record],
-		Live: d.Live, Unused: d.Unused, Before: d.Before, Rule: d.Rule, Outcome: d.Outcome, N: d.N,
+		Live: d.Live, Unused: d.Unused, Before: d.Before, Rule: d.Rule, Outcome: d.Outcome, N: d.N, Lists: d.Lists,
 	}
 	if d.Input == nil {
 		return p, nil

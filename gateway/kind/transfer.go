@@ -95,7 +95,7 @@ func (k *Transfer) Prepare(ctx context.Context, r lifecycle.Request, draft *move
 	switch {
 	case quoted.Outcome != sdk.Done:
 		return "", k.lifecycle.Unanswered(ctx, op, c, failed(quoted), "who the receiver is")
-	case quoted.Price != draft.Amount || quoted.Fee < 0 || max(quoted.Fee, quoted.Cost-quoted.Price) > manifest.HighestFee(draft.Amount) || !keepable(quoted.Data):
+	case quoted.Price != draft.Amount || quoted.Fee < 0 || max(quoted.Fee, quoted.Cost-quoted.Price) > manifest.HighestFee(draft.Amount) || !keepable(quoted.Data) || len(quoted.Destination) > longestDestination:
 		cause := fmt.Errorf("quote: asked %v, told %v with a fee of %v, at a cost of %v", draft.Amount, quoted.Price, quoted.Fee, quoted.Cost)
 		return "", fault.New(fault.ProviderUnavailable, "The provider could not tell the fee. Nothing was sent.").Because(cause)
 	}
@@ -121,6 +121,9 @@ func (k *Transfer) Prepare(ctx context.Context, r lifecycle.Request, draft *move
 	}
 	return remark, nil
 }
+
+// longestDestination bounds what a plugin says of where a transfer goes, in bytes.
+const longestDestination = 255
 
 // count has the draft counted by its destination: against payout limits, and among equal ones.
 func (k *Transfer) count(r lifecycle.Request, draft *movement.Movement) (err error) {

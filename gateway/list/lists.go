@@ -126,7 +126,7 @@ func (l *Lists) take(changes []store.ListChange) {
 }
 
 // Of are the names of the lists that hold something of a request, sorted.
-func (l *Lists) Of(in *policy.AdmitInput) []string {
+func (l *Lists) Of(in policy.AdmitInput) []string {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if len(l.entries) == 0 {

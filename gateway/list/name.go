@@ -2,8 +2,8 @@ package list
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
-	"fmt"
 	"net/netip"
 	"strings"
 
@@ -117,12 +117,12 @@ func (k Key) Digest(kind Kind, plain string) store.ListDigest {
 }
 
 // ID is how people name an entry that they don't have the value of.
-func ID(d store.ListDigest) string { return fmt.Sprintf("%x", d[:]) }
+func ID(d store.ListDigest) string { return hex.EncodeToString(d[:]) }
 
 // ParseID reads what ID writes.
 func ParseID(text string) (d store.ListDigest, err error) {
-	var raw []byte
-	if _, err := fmt.Sscanf(text, "%x", &raw); err != nil || len(raw) != len(d) || len(text) != 2*len(d) {
+	raw, err := hex.DecodeString(text)
+	if err != nil || len(raw) != len(d) {
 		return d, errors.New("must be the id of an entry, 32 digits and letters")
 	}
 	return store.ListDigest(raw), nil

@@ -14,28 +14,48 @@ import (
 // Indonesian mobile number are one.
 func Destination(words string) string {
 	text := plain(words)
-	for strings.HasPrefix(text, "bank/") || strings.HasPrefix(text, "phone/") {
-		_, text, _ = strings.Cut(text, "/")
+	if !strings.Contains(text, "/") {
+		text = strings.Replace(text, ":", "/", 1)
 	}
-	if bank, account, ok := strings.Cut(text, ":"); ok && !strings.Contains(text, "/") {
-		return bank + "/" + account
+	parts := strings.Split(text, "/")
+	for i, part := range parts {
+		parts[i] = number(part)
 	}
-	number := strings.TrimPrefix(text, "+")
-	for _, prefix := range []string{"62", "0", ""} {
-		national, ok := strings.CutPrefix(number, prefix)
+	for len(parts) > 1 && (parts[0] == "bank" || parts[0] == "phone") {
+		parts = parts[1:]
+	}
+	if len(parts) == 1 {
+		return mobile(parts[0])
+	}
+	return strings.Join(parts, "/")
+}
+
+// separators are what people write between digits.
+var separators = strings.NewReplacer(" ", "", "-", "", ".", "", "(", "", ")", "", "\u2010", "", "\u2011", "", "\u2012", "", "\u2013", "", "\u2014", "", "\u2212", "")
+
+const digits = "0123456789"
+
+// number is a text without separators, where it is a number, or some of them as in "3201,2026".
+func number(text string) string {
+	if joined := separators.Replace(text); strings.Trim(joined, digits+"+,|") == "" {
+		return joined
+	}
+	return strings.TrimSpace(text)
+}
+
+// Of a mobile number without its country's code, or the zero in place of it.
+const leastNational, mostNational = 9, 12
+
+// mobile is an Indonesian mobile number with its country's code, and any other text as it is.
+func mobile(text string) string {
+	for _, prefix := range []string{"+62", "62", "0", ""} {
+		national, ok := strings.CutPrefix(text, prefix)
 		if ok && strings.HasPrefix(national, "8") && len(national) >= leastNational && len(national) <= mostNational && strings.Trim(national, digits) == "" {
 			return "62" + national
 		}
 	}
 	return text
 }
-
-// Of a mobile number without its country's code, or the zero in place of it.
-const (
-	leastNational = 9
-	mostNational  = 12
-	digits        = "0123456789"
-)
 
 // QuoteForRules is what the policy's rules see of the quote of an operation of such rules.
 func (m *Movement) QuoteForRules(rules Rules) map[string]any {
@@ -55,31 +75,23 @@ func (m *Movement) QuoteForRules(rules Rules) map[string]any {
 // Payer is the mail of somebody who pays, in one form.
 func Payer(mail string) string { return plain(mail) }
 
-// separators are what people write between digits, and before what is no mail.
-var separators = strings.NewReplacer(" ", "", "-", "", "\u2010", "", "\u2011", "", "\u2012", "", "\u2013", "", "\u2014", "", "\u2212", "", "(", "", ")", "")
-
-// plain is a text without what is not seen and makes no difference: width, case, spaces, dashes, and, where it is no mail, dots.
+// plain is a text without what is not seen, and what makes no difference: width, case, spaces at its ends.
 func plain(text string) string {
-	ascii := true
-	for i := 0; ascii && i < len(text); i++ {
-		ascii = text[i] < unicode.MaxASCII
-	}
-	if !ascii {
+	seen := func(r rune) bool { return r >= ' ' && r < unicode.MaxASCII }
+	if strings.ContainsFunc(text, func(r rune) bool { return !seen(r) }) {
 		text = strings.Map(func(r rune) rune {
-			if unicode.In(r, unicode.Cf, unicode.Cc, unicode.Mn, unicode.Z) {
-				return -1
-			}
-			if d, ok := digit(r); ok {
+			switch d, ok := digit(r); {
+			case ok:
 				return d
+			case unicode.Is(unicode.Z, r):
+				return ' '
+			case unicode.In(r, unicode.Cf, unicode.Cc, unicode.Mn):
+				return -1
 			}
 			return r
 		}, norm.NFKC.String(text))
 	}
-	text = strings.ToLower(strings.TrimSpace(text))
-	if strings.Contains(text, "@") {
-		return text
-	}
-	return strings.ReplaceAll(separators.Replace(strings.Join(strings.Fields(text), "")), ".", "")
+	return strings.ToLower(strings.TrimSpace(text))
 }
 
 // digit is a digit of any script as one of ours.

@@ -23,6 +23,7 @@ func TestDestination(t *testing.T) {
 		"12345678|1234":          {"12345678|1234"},
 		"somebody@mail.example":  {" Somebody@Mail.Example "},
 		"0411742234":             {"0411742234"},
+		"john.doe-1":             {"John.Doe-1", " john.doe-1\x00"}, // dots and dashes of a name are part of it
 		"6281174223412345678901": {"6281174223412345678901"},
 		"":                       {"", " ", "\u200b", "bank/"},
 	} {
@@ -40,7 +41,7 @@ func TestDestination(t *testing.T) {
 // FuzzDestination spells a destination otherwise: what people write between digits, and digits of another width, change nothing,
 // and the one form is its own.
 func FuzzDestination(f *testing.F) {
-	for _, text := range []string{"014/2460888509", "0811742234", "phone/62811742234", "bank/bank/1", "a:b:c", "+62 ", "½/８", "x@y"} {
+	for _, text := range []string{"014/2460888509", "0811742234", "phone/62811742234", "bank/bank/1", "a:b:c", "+62 ", "½/８", "x@y", "bank : 1", "phone / phone/ 1", " / ", "a:b/c", "\x00"} {
 		f.Add(text, uint64(12345))
 	}
 	between := []string{" ", "-", ".", "\u200b", "\u00a0", "\u2011", "\u2060"}

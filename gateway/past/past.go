@@ -36,10 +36,10 @@ type Reader struct {
 	Key        decision.Key
 	Open       func(sealed []byte) ([]byte, error) // of inputs
 	Operations *catalog.Snapshot
-	Location   *time.Location                    // the gateway's: of the hours that rules see, and of merchants that name no zone
-	Policy     func(version string) *policy.Set  // nil where it is not kept
-	Merchant   string                            // whose past is read, all merchants' where it is ""
-	Lists      func(*policy.AdmitInput) []string // that hold something of a request now
+	Location   *time.Location                   // the gateway's: of the hours that rules see, and of merchants that name no zone
+	Policy     func(version string) *policy.Set // nil where it is not kept
+	Merchant   string                           // whose past is read, all merchants' where it is ""
+	Lists      func(policy.AdmitInput) []string // that hold something of a request now
 
 	records map[recordKey]*policy.Merchant
 	current map[string]*policy.Merchant // nil for one that is not there
@@ -281,7 +281,7 @@ func (r *Reader) move(m movement.Movement) impact.Move {
 		out.Input.Destination = cmp.Or(m.Destination, out.Input.Destination)
 		out.Input.Limit = cmp.Or(out.Input.Limit, movement.DestinationDigest(m.Provider, cmp.Or(out.Input.Destination, movement.Destination(op.DestinationOf(body)))))
 	}
-	out.Input.Lists = r.listed(m.Owner.MerchantID, out.Input.Parties)
+	out.Lists = r.listed(m.Owner.MerchantID, out.Input.Parties)
 	return out
 }
 
@@ -290,7 +290,7 @@ func (r *Reader) listed(merchant string, about policy.Parties) []string {
 	if r.Lists == nil {
 		return nil
 	}
-	return r.Lists(&policy.AdmitInput{Merchant: policy.Merchant{ID: merchant}, Parties: about})
+	return r.Lists(policy.AdmitInput{Merchant: policy.Merchant{ID: merchant}, Parties: about})
 }
 
 // documentOf is the body that a movement was asked with.
@@ -309,6 +309,7 @@ func (r *Reader) known(ctx context.Context) impact.Known {
 	return impact.Known{
 		Operation: r.operation,
 		Record:    func(merchant string, version int64) *policy.Merchant { return r.record(ctx, merchant, version) },
+		Lists:     func(merchant string) []string { return r.listed(merchant, policy.Parties{}) },
 	}
 }
 
@@ -320,7 +321,7 @@ func (r *Reader) operation(path string) impact.Operation {
 	}
 	return impact.Operation{
 		Operation: admission.OperationOf(op),
-		Reads:     op.AmountField() != "" || len(op.Fields) > 0 || op.Quote, Money: op.Money(), Transfer: op.Rules.Reserves == movement.ReserveLimits,
+		Reads:     op.AmountField() != "" || len(op.Fields) > 0 || op.Quote || op.Product != nil, Money: op.Money(), Transfer: op.Rules.Reserves == movement.ReserveLimits,
 		MustBeNamed: op.Unnamed,
 	}
 }

@@ -307,6 +307,17 @@ refusals contains "It has an amount." if {
 	if got := run(version(399)); got.NewlyDenied != 1 || got.NewlyAllowed != 0 || got.Rupiah != 400 {
 		t.Errorf("a bound below the prices: %+v", got)
 	}
+
+	// The default rules refuse what a list of now holds, as the movement's target is in one form.
+	r.Lists = func(in policy.AdmitInput) []string {
+		if in.Destination == "6287800001230" && in.Product == "xld10" && in.Merchant.ID == "mer_a" {
+			return []string{"blocked_destinations"}
+		}
+		return nil
+	}
+	if got := run(dearer); got.NewlyDenied != 1 || got.NewlyAllowed != 1 || got.Rupiah != 901 {
+		t.Errorf("what is on a list: %+v", got)
+	}
 }
 
 func ppob(t *testing.T) *catalog.Snapshot {
