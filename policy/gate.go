@@ -132,13 +132,21 @@ func gateWithin(ctx context.Context, source Source, facts Facts, within time.Dur
 		return nil, faultFindings(check, wrong.Problems, facts.total()), nil
 	}
 	g := &gate{set: set, facts: facts, found: map[place]map[string]*finding{}, counted: map[string]bool{}, reached: map[place]bool{}}
-	if err := g.ask(ctx); tooLarge(ctx) {
-		return nil, g.findings(), nil
-	} else if err != nil {
+	err = g.ask(ctx)
+	if err == nil {
+		g.meaning(source)
+	}
+	found := g.findings()
+	switch {
+	case tooLarge(ctx) && !Refused(found, true): // nobody can tell by which rule
+		large := Problem{File: dataFile, Line: 1, Col: 1, Message: "the set " + ErrTooLarge.Error()}
+		return nil, append(found, faultFindings(CheckCost, []Problem{large}, facts.total())...), nil
+	case tooLarge(ctx):
+		return nil, found, nil
+	case err != nil:
 		return nil, nil, fmt.Errorf("policy: the gate: %w", err)
 	}
-	g.meaning(source)
-	return set, g.findings(), nil
+	return set, found, nil
 }
 
 // compileWithin is compile that ends with its context: OPA's compiler looks at none, and some sets take it hours. Then it

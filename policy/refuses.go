@@ -30,9 +30,16 @@ func (g *gate) refusesAll(ctx context.Context, offered []Offered, values map[str
 			}
 		}
 		takes := func(s *Set) bool {
-			return slices.ContainsFunc(all, func(in AdmitInput) bool { return s.tryAdmit(ctx, in, ofRequest).decision.Allow })
+			return slices.ContainsFunc(all, func(in AdmitInput) bool {
+				got := s.tryAdmit(ctx, in, ofRequest)
+				if s == g.set {
+					g.fault(ctx, got, in, "admit")
+				}
+				return got.decision.Allow
+			})
 		}
-		if len(all) > 0 && !takes(g.set) && (g.facts.Active == nil || takes(g.facts.Active)) {
+		refuses := len(all) > 0 && !takes(g.set)
+		if ctx.Err() == nil && refuses && (g.facts.Active == nil || takes(g.facts.Active)) {
 			rule := g.set.rules.GetRules(admitRef)[0]
 			g.add(CheckMeaning, true, at(rule.Location, "", fmt.Sprintf("this refuses all money of the tier %q: each of %d requests that were tried; it is put in force with yes alone", tier, len(all))), tier).Confirm = true
 		}

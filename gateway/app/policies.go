@@ -35,7 +35,7 @@ func (a *App) openPolicy(ctx context.Context) error {
 		}
 		message = "the policy of the first start, from " + dir
 	}
-	a.judge = &judge.Judge{Log: a.log}
+	a.judge = judge.New(a.log)
 	var err error
 	a.follower, err = rollout.Open(ctx, rollout.Dependencies{
 		Store: a.store, Vault: a.vault, Self: a.self(), Plugins: a.pluginDigests, Files: a.files.List, Alone: a.config.alone, First: first, FirstMessage: message,

@@ -13,6 +13,11 @@ const room = 256 << 20
 // where the machine has none left.
 func Bound(memory int64) error {
 	most := uint64(memory) + room //nolint:gosec // a few hundred MiB
+	var now unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_DATA, &now); err != nil {
+		return os.NewSyscallError("getrlimit", err)
+	}
+	most = min(most, now.Max)
 	if err := unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: most, Max: most}); err != nil {
 		return os.NewSyscallError("setrlimit", err)
 	}

@@ -183,6 +183,11 @@ func (c *Console) merchantTrial(x *call, t trial, change adminapi.MerchantTrial)
 
 // run tries it.
 func (c *Console) run(ctx context.Context, t trial, progress func(adminapi.ImpactProgress)) (impact.Report, error) {
+	if t.Source.Version() != c.deps.Policy().Version() { // what can't be used is told before the past is read
+		if err := c.deps.Decisions.Judge.Check(ctx, t.Source); err != nil {
+			return impact.Report{}, problemsFault("files", err)
+		}
+	}
 	world, err := t.reader.World(ctx, t.since, t.until, t.now)
 	if err != nil {
 		return impact.Report{}, err

@@ -6,6 +6,8 @@
 //
 // The process is this very program with a hidden command, [Command]; [Main] is
 // it. Its memory is bounded by itself, which names the rule that is at fault, and
-// on Linux by the kernel besides. Where no process can be started the work is
-// done in the gateway's own, within the same time; that is logged.
+// on Linux by the kernel besides. Where no process can be started nothing is
+// judged; only what was pushed before, and so has passed a process once, is compiled
+// in the gateway's own, which is logged. A process that somebody else ends has
+// said nothing about the policy.
 package judge

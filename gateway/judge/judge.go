@@ -34,9 +34,18 @@ const (
 	compileWithin = 15 * time.Second
 )
 
-// Judge starts the processes. Nil works in this one, unbounded but for time: that is for tests, and for where no process
-// can be started. Any number of goroutines may use it.
-type Judge struct{ Log *slog.Logger }
+// Judge starts the processes. Nil works in this one, unbounded but for time: that is for tests. Any number of goroutines may
+// use it; what comes at once waits for one another, so that judging takes no more than a few processes do.
+type Judge struct {
+	log   *slog.Logger
+	slots map[task]chan struct{}
+}
+
+// New makes a judge.
+func New(log *slog.Logger) *Judge {
+	compiling, judging, past := make(chan struct{}, 1), make(chan struct{}, 2), make(chan struct{}, 1)
+	return &Judge{log: log, slots: map[task]chan struct{}{toCompile: compiling, toGate: judging, toMeaning: judging, toTry: judging, toImpact: past}}
+}
 
 // task is what is wanted of the process.
 type task string
@@ -69,6 +78,7 @@ type answer struct {
 	At       time.Time
 	Findings []policy.Finding
 	Problems []policy.Problem // of a set that can't be used
+	TooMuch  bool             // memory
 	Failed   string           // of anything else
 	Result   []byte           // JSON
 }
@@ -110,7 +120,7 @@ func (j *Judge) findings(ctx context.Context, what task, source policy.Source, f
 	if late := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil; late {
 		costs, ok = &excess{fmt.Sprintf("takes longer than %s", withinGate)}, true
 	}
-	if ok && ctx.Err() == nil {
+	if ok && what == toGate && ctx.Err() == nil {
 		merchants := 0
 		for _, n := range facts.Merchants {
 			merchants += n
@@ -133,9 +143,26 @@ func (j *Judge) Compile(ctx context.Context, source policy.Source) (*policy.Set,
 		err = a.err()
 	}
 	if err != nil {
-		return nil, err
+		return nil, ofSet(err)
 	}
 	return policy.CompileAgain(ctx, source)
+}
+
+// Check says what is wrong with a set that is to be compiled.
+func (j *Judge) Check(ctx context.Context, source policy.Source) error {
+	a, err := j.run(ctx, order{Task: toCompile, Source: source, Memory: memory}, nil, nil)
+	if err == nil {
+		err = a.err()
+	}
+	return ofSet(err)
+}
+
+// ofSet lays an excess to the set.
+func ofSet(err error) error {
+	if costs, ok := errors.AsType[*excess](err); ok {
+		return &policy.Error{Problems: []policy.Problem{{File: "data.json", Line: 1, Col: 1, Message: costs.Error()}}}
+	}
+	return err
 }
 
 // Try is what a set says about a case, and whether it names the operation.
@@ -153,7 +180,7 @@ func (j *Judge) Try(ctx context.Context, source policy.Source, in policy.AdmitIn
 	if err == nil {
 		err = unmarshal(a.Result, &got)
 	}
-	return got.Trial, got.Named, err
+	return got.Trial, got.Named, ofSet(err)
 }
 
 type tried struct {
@@ -179,17 +206,28 @@ func (j *Judge) run(ctx context.Context, o order, feed func(*gob.Encoder) error,
 	}
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	end, _ := ctx.Deadline()
-	o.Within = time.Until(end)
-	if j != nil {
-		a, err := process(ctx, o, feed, progress)
-		if unstarted, failed := errors.AsType[*unstartedError](err); !failed {
-			return a, err
-		} else if j.Log != nil {
-			j.Log.WarnContext(ctx, "no process can be started, so a policy is judged in the gateway's own: its memory is not bounded", "error", unstarted.error)
-		}
+	if j == nil {
+		return here(ctx, o, feed, progress)
 	}
-	return here(ctx, o, feed, progress)
+	slot := j.slots[o.Task]
+	select {
+	case slot <- struct{}{}:
+		defer func() { <-slot }()
+	case <-ctx.Done():
+		return answer{}, fmt.Errorf("judge: %w", ctx.Err())
+	}
+	a, err := process(ctx, o, feed, progress)
+	switch unstarted, failed := errors.AsType[*unstartedError](err); {
+	case !failed && err == nil && a.TooMuch:
+		return a, tooMuch(o.Memory)
+	case !failed:
+		return a, err
+	case o.Task != toCompile: // what has passed nothing yet can't be let into this process
+		return a, fmt.Errorf("judge: no process can be started: %w", unstarted.error)
+	default:
+		j.log.WarnContext(ctx, "no process can be started, so a policy version is compiled without one: its memory is not bounded", "error", unstarted.error)
+		return here(ctx, o, feed, progress)
+	}
 }
 
 // envJudge keeps a process from starting another one.
@@ -210,9 +248,16 @@ func process(ctx context.Context, o order, feed func(*gob.Encoder) error, progre
 	if runtime.GOOS == "linux" {
 		path = "/proc/self/exe" // also where its file was replaced meanwhile
 	}
+	end, _ := ctx.Deadline()
+	o.Within = time.Until(end)
 	cmd := exec.CommandContext(ctx, path, Command)
 	cmd.Args[0] = os.Args[0]
-	cmd.Env = []string{envJudge + "=yes", "GOMAXPROCS=1", fmt.Sprintf("GOMEMLIMIT=%d", o.Memory/4*3), "GOTRACEBACK=none", "ZONEINFO=" + os.Getenv("ZONEINFO"), "TZ=" + os.Getenv("TZ")}
+	cmd.Env = []string{envJudge + "=yes", "GOMAXPROCS=1", fmt.Sprintf("GOMEMLIMIT=%d", o.Memory/4*3), "GOTRACEBACK=none"}
+	for _, name := range []string{"ZONEINFO", "TZ"} { // an empty one is another zone than none
+		if value, set := os.LookupEnv(name); set {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+	}
 	cmd.WaitDelay = time.Second
 	var said tail
 	cmd.Stderr = &said
@@ -240,10 +285,16 @@ func process(ctx context.Context, o order, feed func(*gob.Encoder) error, progre
 	case !errors.Is(talked, errEnded):
 		return a, talked
 	}
-	if bytes.Contains(said.kept, []byte(refusedToStart)) {
-		return a, &unstartedError{fmt.Errorf("%w: %s", ended, said.kept)}
+	if bytes.Contains(said.kept, []byte("out of memory")) { // the kernel's bound, as Go tells it
+		return answer{TooMuch: true}, nil
 	}
-	return a, tooMuch(o.Memory)
+	switch code := cmd.ProcessState.ExitCode(); code {
+	case exitUnbounded:
+		return a, &unstartedError{fmt.Errorf("%w: %s", ended, said.kept)}
+	case exitTooMuch:
+		return answer{TooMuch: true}, nil
+	}
+	return a, fmt.Errorf("judge: the process has ended without an answer, by somebody else: %w: %s", ended, said.kept)
 }
 
 var (
@@ -253,6 +304,8 @@ var (
 
 // here has an order carried out in this process.
 func here(ctx context.Context, o order, feed func(*gob.Encoder) error, progress func(answer)) (answer, error) {
+	end, _ := ctx.Deadline()
+	o.Within = time.Until(end)
 	toIt, ofUs := io.Pipe()
 	toUs, ofIt := io.Pipe()
 	stop := context.AfterFunc(ctx, func() { _ = toUs.CloseWithError(ctx.Err()) })

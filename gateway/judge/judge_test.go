@@ -1,9 +1,11 @@
 package judge_test
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -58,7 +60,7 @@ func TestJudgingTakesNoMoreThanItMay(t *testing.T) { //nolint:paralleltest // it
 	if runtime.GOOS != "linux" {
 		t.Skip("the memory of processes is measured on Linux")
 	}
-	j := &judge.Judge{Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	j := judge.New(slog.New(slog.NewTextHandler(t.Output(), nil)))
 	before := resident(t)
 	for name, rules := range bombs() {
 		if testing.Short() && name != "a text that doubles" && name != "functions of functions" {
@@ -81,6 +83,68 @@ func TestJudgingTakesNoMoreThanItMay(t *testing.T) { //nolint:paralleltest // it
 	t.Logf("the largest process had %d MiB", children.Maxrss>>10)
 	if most := int64(512 << 20); children.Maxrss<<10 > most {
 		t.Errorf("a process had %d MiB", children.Maxrss>>10)
+	}
+}
+
+// TestWhatTakesTooMuchLateIsRefused, too: where a bomb goes off as the last requests of a tier are tried, its finding is not
+// lost, nor is what those before it have found.
+func TestWhatTakesTooMuchLateIsRefused(t *testing.T) {
+	t.Parallel()
+	source := with(`refusals contains "x" if {
+	input.merchant.tier == "starter"
+	input.operation.kind == "payment"
+	not spared
+}
+
+spared if {
+	input.amount == 10000
+	count(numbers.range(1, 100000000)) == 7
+}
+`)
+	create := policy.Offered{Operation: policy.Operation{Path: "/payments/create", Kind: "payment", Provider: "payments"}, Amount: true}
+	findings, err := judge.New(slog.New(slog.DiscardHandler)).Gate(t.Context(), source, policy.Facts{
+		Operations: []policy.Offered{create}, Merchants: map[string]int{"starter": 3},
+	})
+	if err != nil || !policy.Refused(findings, true) {
+		t.Errorf("it is not refused: %v, %v", findings, err)
+	}
+}
+
+// TestAProcessThatIsKilled says nothing about the policy: its end is an error, and what is asked next is answered.
+func TestAProcessThatIsKilled(t *testing.T) { //nolint:paralleltest // it kills every process of this one
+	if runtime.GOOS != "linux" {
+		t.Skip("processes are found in /proc")
+	}
+	j := judge.New(slog.New(slog.DiscardHandler))
+	ended := make(chan error, 1)
+	go func() {
+		_, err := j.Gate(t.Context(), with(bombs()["nested comprehensions"]), policy.Facts{})
+		ended <- err
+	}()
+	for {
+		threads, err := filepath.Glob("/proc/self/task/*/children")
+		if err != nil || len(threads) == 0 {
+			t.Skip("this kernel does not list children")
+		}
+		for _, thread := range threads {
+			children, err := os.ReadFile(thread)
+			var pid int
+			if n, _ := fmt.Sscan(string(children), &pid); err == nil && n == 1 {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+		select {
+		case err := <-ended:
+			if _, ofSet := errors.AsType[*policy.Error](err); err == nil || ofSet || !strings.Contains(err.Error(), "by somebody else") {
+				t.Errorf("a process that was killed: %v", err)
+			}
+			if _, err := j.Compile(t.Context(), policy.Default()); err != nil {
+				t.Errorf("the one after it: %v", err)
+			}
+			return
+		default:
+			runtime.Gosched()
+		}
 	}
 }
 

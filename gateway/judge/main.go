@@ -6,6 +6,7 @@ import (
 	"encoding/gob"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"runtime/metrics"
@@ -15,8 +16,11 @@ import (
 	"github.com/seed-f006e74d/gerbang/policy"
 )
 
-// refusedToStart is what a process says that can't bound itself.
-const refusedToStart = "can't be bounded"
+// The codes with which a process ends that answers nothing.
+const (
+	exitUnbounded = 70 // it can't bound itself
+	exitTooMuch   = 71
+)
 
 // Main carries out the order that is said to it. It returns only to say why nothing was done.
 func Main(in io.Reader, out io.Writer) error {
@@ -26,7 +30,8 @@ func Main(in io.Reader, out io.Writer) error {
 		return errors.New("this command is the gateway's own: it judges a policy, and needs the gateway's order")
 	}
 	if err := confine.Bound(o.Memory); err != nil {
-		return errors.Join(errors.New(refusedToStart), err)
+		_, _ = fmt.Fprintln(os.Stderr, "can't be bounded:", err) // it is kept by who started it
+		os.Exit(exitUnbounded)
 	}
 	time.AfterFunc(o.Within+time.Second, func() { os.Exit(1) }) // whoever waits for it has given up
 	ctx, end := context.WithCancelCause(context.Background())
@@ -52,7 +57,7 @@ func watch(memory int64, end context.CancelCauseFunc) {
 		metrics.Read(used)
 		switch over := int64(used[0].Value.Uint64()-used[1].Value.Uint64()) > memory; { //nolint:gosec // bytes of this machine
 		case !ended.IsZero() && time.Since(ended) > grace:
-			os.Exit(1)
+			os.Exit(exitTooMuch)
 		case over && ended.IsZero():
 			ended = time.Now()
 			end(policy.ErrTooLarge)
@@ -85,8 +90,8 @@ func carryOut(ctx context.Context, o order, orders *gob.Decoder, answers *gob.En
 	}
 	if wrong, ok := errors.AsType[*policy.Error](err); ok {
 		a.Problems = wrong.Problems
-	} else if a.Failed = err.Error(); errors.Is(context.Cause(ctx), policy.ErrTooLarge) {
-		a.Problems = []policy.Problem{{File: "data.json", Line: 1, Col: 1, Message: tooMuch(o.Memory).Error()}}
+	} else {
+		a.Failed, a.TooMuch = err.Error(), errors.Is(context.Cause(ctx), policy.ErrTooLarge)
 	}
 	return a
 }

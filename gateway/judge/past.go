@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/impact"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -84,6 +85,9 @@ func (j *Judge) Impact(ctx context.Context, p Past) (report impact.Report, err e
 	a, err := j.run(ctx, o, feed.feed, progress)
 	if err == nil {
 		err = a.err()
+	}
+	if _, large := errors.AsType[*excess](err); large {
+		return report, fault.New(fault.InvalidRequest, "What merchants did in this span takes more memory than a trial on the past may. Try a shorter span, or one merchant.")
 	}
 	if err == nil {
 		err = unmarshal(a.Result, &report)

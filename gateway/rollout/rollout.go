@@ -158,7 +158,10 @@ func (f *Follower) load(ctx context.Context, version policy.Version) (*policy.Se
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, &unusable{fmt.Sprintf("it does not compile within %s", compileTime)}
 	case err != nil:
-		return nil, &unusable{err.Error()}
+		if _, wrong := errors.AsType[*policy.Error](err); wrong {
+			return nil, &unusable{err.Error()}
+		}
+		return nil, err // whoever compiles it was ended by somebody else: it is tried again
 	}
 	f.keep(version, set)
 	return set, nil

@@ -12,7 +12,7 @@ import (
 )
 
 // fitWithin bounds what an activation or a rollback waits to know whether the version fits.
-const fitWithin = 3 * time.Second
+const fitWithin = 8 * time.Second
 
 // Unfit says that a version, good when it was pushed, does not fit the merchants and the
 // operations of now.

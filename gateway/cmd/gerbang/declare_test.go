@@ -329,7 +329,7 @@ message: numbers of our own
 			active = short(v.Version)
 		}
 	}
-	put := "policy: put " + version + " in force, in place of " + dash(active)
+	put := "policy: put " + version + " in force, in place of " + dash(active) + ` of gerbang ("the default policy of the first start")`
 	d.want(got, approve+" | done", force+" | left", "policy: push "+version+": numbers of our own | done", put+" | left")
 	got, _ = d.states(exitOK, "apply", file, "--yes", "--reason", "r", "--activate")
 	d.want(got, force+" | done", put+" | done")

@@ -89,7 +89,7 @@ func (d *declaredPolicy) plan(ctx context.Context, at *platform) (changes []chan
 	if wanted == active {
 		return changes, nil
 	}
-	activate := change{What: "put " + shortVersion(wanted) + " in force, in place of " + dash(shortVersion(active)), act: func(ctx context.Context) (string, error) {
+	activate := change{What: "put " + shortVersion(wanted) + " in force, in place of " + at.whose(active), act: func(ctx context.Context) (string, error) {
 		a, _, err := at.activated(ctx, at.admin, false, func() (adminapi.PolicyActivation, error) {
 			return adminapi.ActivatePolicy.Call(ctx, at.admin, adminapi.ActivatedPolicy{
 				Version: wanted, Wish: adminapi.Wish{Replaces: active, Reason: at.options.Reason, Force: at.options.Force, Yes: at.options.Force},
@@ -101,6 +101,16 @@ func (d *declaredPolicy) plan(ctx context.Context, at *platform) (changes []chan
 		return stateDone, err
 	}}
 	return append(changes, at.inForce(activate)), nil
+}
+
+// whose is a version with who pushed it and what for: an edit that is not in the files is gone with it.
+func (at *platform) whose(version string) string {
+	for _, v := range at.policies {
+		if v.Version == version && v.Author != "" {
+			return fmt.Sprintf("%s of %s (%q)", shortVersion(version), v.Author, v.Message)
+		}
+	}
+	return dash(shortVersion(version))
 }
 
 // inForce leaves what puts something in force to who said so.

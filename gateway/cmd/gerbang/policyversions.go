@@ -55,6 +55,9 @@ func (c *policyPush) Run(ctx context.Context, p *program, admin *adminapi.Client
 	if err != nil {
 		return err
 	}
+	if c.Replaces == "active" {
+		return usage(errors.New("--replaces names the version from which the directory was edited: active is whatever somebody has put in force meanwhile"))
+	}
 	wanted := adminapi.NewPolicy{Files: files, Message: c.Message, Replaces: c.Replaces}
 	if c.Force {
 		wanted.Force = c.Reason
